@@ -1,0 +1,38 @@
+// Energy, forces and stiffness of all elements. The only code that fills K.
+//
+// Sign convention, everywhere: f = -dE/dx, K = d2E/dx2 (positive semi-definite after projection).
+#pragma once
+
+#include <limber/fem/elements.hpp>
+
+#include <span>
+
+namespace limber::fem {
+
+struct Assembled {
+  double energy = 0;   // elastic energy [J]
+  VecX f;              // elastic force -dE/dx, 3n [N]
+  BlockMatrix K;       // stiffness d2E/dx2 [N/m]
+  Index inverted = 0;  // elements with det F <= 0
+  Index first_inverted = -1;
+  bool finite = true;  // false: some element gave a number that is not finite; `first_bad` names it
+  Index first_bad = -1;
+};
+
+enum class Projection { kPsd, kNone };
+
+// `x`: positions, 3n [m]; `activation`: one number per channel. Every function gives the same bits for any
+// number of threads.
+void assemble(const Elements& elements, const VecX& x, std::span<const double> activation, Assembled& out,
+              Projection projection = Projection::kPsd);
+// Energy and force only.
+void assemble_force(const Elements& elements, const VecX& x, std::span<const double> activation,
+                    Assembled& out);
+double elastic_energy(const Elements& elements, const VecX& x, std::span<const double> activation);
+
+// Per element, for output and metrics.
+void deformation_gradients(const Elements& elements, const VecX& x, std::vector<Mat3>& F);
+void energy_densities(const Elements& elements, const VecX& x, std::span<const double> activation,
+                      std::vector<double>& psi);  // [J/m^3]
+
+}  // namespace limber::fem

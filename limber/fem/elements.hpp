@@ -1,0 +1,37 @@
+// All elements of a model, prepared for assembly: rest geometry, material constants, batches, masses,
+// pattern.
+#pragma once
+
+#include <limber/linalg/block_matrix.hpp>
+#include <limber/material/material.hpp>
+#include <limber/mesh/mesh.hpp>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace limber::fem {
+
+// What the model builder hands over, one entry per element. Triangles are plane-strain elements in the xy
+// plane (F padded with F33 = 1) with a thickness; their nodes carry an inert z.
+struct ElementInput {
+  std::vector<Vec3> rest;     // rest positions of all nodes [m]
+  std::vector<Tet> elements;  // a triangle has -1 in the last entry
+  std::vector<ElementMaterial> material;
+};
+
+class Elements;  // opaque outside fem/
+
+// Prepares the elements. Throws Error(kInput) that names the element when a rest element is inverted or
+// degenerate or a parameter is outside its range.
+std::shared_ptr<const Elements> make_elements(const ElementInput& input);
+
+Index element_count(const Elements& elements);
+Index node_count(const Elements& elements);
+std::shared_ptr<const BlockPattern> pattern(const Elements& elements);
+// Lumped mass of each node [kg].
+const VecX& lumped_mass(const Elements& elements);
+// Rest volume of each element [m^3].
+const std::vector<double>& rest_volume(const Elements& elements);
+
+}  // namespace limber::fem

@@ -1,0 +1,75 @@
+// Sparse Cholesky A = L L^T of a symmetric positive definite block matrix.
+//
+// analyze() once per epoch, factor() every step, solve() as often as needed. Nodes given as `tail` are
+// eliminated last, in the given order. With A = [Aqq Aqt; Atq Att] and L = [Lqq 0; Ltq Ltt] the factor then
+// already holds
+//   the Schur complement   S = Att - Atq Aqq^-1 Aqt = Ltt Ltt^T                (tail_schur)
+//   the condensation map   J = [-Aqq^-1 Aqt; I] = [-Lqq^-T Ltq^T; I]           (extend_from_tail)
+// which is all that ConJac needs: no forward solves, and only as many backward solves as there are columns.
+#pragma once
+
+#include <limber/linalg/block_matrix.hpp>
+
+#include <memory>
+#include <span>
+#include <string>
+
+namespace limber {
+
+struct CholeskyOptions {
+  std::string backend = "auto";  // "auto", "native", "cholmod"
+  std::string ordering =
+      "auto";  // "auto" tries AMD and METIS and keeps the one with fewer flops; "amd"; "metis"
+};
+
+struct FactorStatus {
+  bool ok = true;
+  Index node = -1;   // where the pivot failed
+  double pivot = 0;  // its value
+};
+
+struct CholeskyStats {
+  std::string backend, ordering;
+  double nnz = 0;           // scalar entries of L
+  double flops = 0;         // of one factorisation
+  double bytes = 0;         // factor and work space
+  long analyses = 0;        // symbolic analyses so far
+  long factorizations = 0;  // numeric factorisations so far
+};
+
+class Cholesky {
+ public:
+  explicit Cholesky(CholeskyOptions options = {});
+  ~Cholesky();
+  Cholesky(Cholesky&&) noexcept;
+  Cholesky& operator=(Cholesky&&) noexcept;
+
+  void analyze(const BlockPattern& pattern, std::span<const Index> tail = {});
+  // Numeric factorisation; the matrix must have the analysed pattern. After a failure the factor is unusable
+  // until the next successful call. No allocation after the first call.
+  [[nodiscard]] FactorStatus factor(const BlockMatrix& A);
+
+  // B <- A^-1 B, columns are right-hand sides in node order.
+  void solve(Eigen::Ref<VecX> b) const;
+  void solve_many(Eigen::Ref<MatX> B) const;
+
+  // With x = [xq; xt]: solves Aqq xq = bq only, ignoring the tail; the tail entries of b become zero.
+  void solve_q(Eigen::Ref<VecX> b) const;
+
+  // S = Ltt Ltt^T, dense, 3t x 3t in the order of `tail`.
+  void tail_schur(MatX& S) const;
+  // X = [-Lqq^-T Ltq^T; I] C: the quasistatic extension of the tail motions C (3t x k) to all nodes (3n x k).
+  void extend_from_tail(const MatX& C, MatX& X) const;
+
+  // The values of L as one array, for copies and extrapolation between factors of the same analysis.
+  std::span<double> factor_values();
+  std::span<const double> factor_values() const;
+
+  const CholeskyStats& stats() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace limber

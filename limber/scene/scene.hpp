@@ -1,0 +1,181 @@
+// A scene as plain data: parsed, defaulted, validated. It describes and never steps. SI units throughout.
+#pragma once
+
+#include <limber/core/types.hpp>
+#include <limber/material/material.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace limber {
+
+// Which nodes or elements: exactly one of the members that are not `not_`, or several which must all hold.
+// JSON: "all", {"set": "name"}, {"ids": [..]}, {"box": {"min": .., "max": ..}}, {"sphere": {"center": ..,
+// "radius": ..}},
+// {"plane": {"point": .., "normal": ..}} (the side the normal points to), {"nearest": [[x,y,z], ..]},
+// {"formula": "z > 0.1"}, {"any": [..]}, {"every": [..]}, {"not": ..}. Positions are rest positions after the
+// body's transform.
+struct Selection {
+  std::string kind =
+      "all";  // "all", "set", "ids", "box", "sphere", "plane", "nearest", "formula", "any", "every", "not"
+  std::string name;  // set, or the formula's text
+  std::vector<Index> ids;
+  Vec3 a = Vec3::Zero(), b = Vec3::Zero();  // box min/max; sphere center; plane point/normal
+  double radius = 0;
+  std::vector<Vec3> points;
+  std::vector<Selection> parts;
+};
+
+// A number that may vary over a body: a constant, a formula of the rest position (x, y, z), or an array in a
+// file or mesh field.
+struct Varying {
+  std::optional<double> value;
+  std::string formula;
+  std::string file;   // text or .npy file with one number per element
+  std::string field;  // element field of the mesh file
+};
+
+struct FibreSpec {
+  FibreModel model = FibreModel::kNone;
+  Varying stiffness{0.0};              // [Pa]
+  std::optional<Vec3> direction;       // constant direction, or
+  std::array<std::string, 3> formula;  // three formulas of x, y, z, or
+  std::string field, file;             // a 3-component element field of the mesh, or a text/.npy file
+  std::string activation;              // name of the activation channel; empty: none
+};
+
+struct MaterialSpec {
+  MaterialModel model = MaterialModel::kStableNeoHookean;
+  Varying young{1e5}, poisson{0.4}, density{1000.0};
+  std::optional<FibreSpec> fibre;
+};
+
+// Overrides of the body's material where the selection (of elements, by centroid for geometric kinds) holds.
+struct RegionSpec {
+  Selection elements;
+  std::optional<Varying> young, poisson, density;
+  std::optional<FibreSpec> fibre;
+  std::string name;  // becomes an element set
+};
+
+struct GenerateSpec {
+  std::string shape;  // "box", "bar", "sphere", "capsule", "cylinder", "torus", "rectangle" (triangles)
+  Vec3 size = Vec3::Ones();                                // box: edge lengths [m]
+  std::array<Index, 3> nodes{2, 2, 2};                     // box: nodes per edge
+  double radius = 0.05, tube_radius = 0.02, length = 0.1;  // [m]
+  double edge = 0.01;                                      // target edge length for round shapes [m]
+};
+
+struct BodySpec {
+  std::string name;
+  std::string mesh_file;  // relative to the scene file; empty when generated
+  std::optional<GenerateSpec> generate;
+  std::optional<double> fit;  // scale uniformly so that the longest side of the bounding box is this [m]
+  Vec3 scale = Vec3::Ones();
+  Vec3 rotation = Vec3::Zero();     // rotation vector [rad], applied after scaling
+  Vec3 translation = Vec3::Zero();  // [m], applied last
+  MaterialSpec material;
+  std::vector<RegionSpec> regions;
+  std::vector<std::pair<std::string, Selection>> node_sets, element_sets;  // further named sets
+  double thickness = 0.01;                                                 // plane-strain bodies [m]
+  Vec3 velocity = Vec3::Zero();                                            // initial [m/s]
+  Vec3 angular_velocity = Vec3::Zero();  // initial, about the centre of mass [rad/s]
+  std::string initial_file;  // optional mesh with the same nodes: initial positions differ from rest
+};
+
+// One key of a motion: at time t the selected nodes have been moved by the rotation vector about `center`,
+// then stretched about it, then translated, relative to where they were when the constraint began. Between
+// keys: smooth or linear.
+struct MotionKey {
+  double t = 0;                     // [s]
+  Vec3 translation = Vec3::Zero();  // [m]
+  Vec3 rotation = Vec3::Zero();     // rotation vector [rad]
+  double scale = 1;
+};
+
+struct ConstraintSpec {
+  std::string name, body;
+  Selection nodes;
+  std::string axes = "xyz";              // which components are held
+  double from = 0;                       // [s]
+  std::optional<double> until;           // released at this time; never when absent
+  std::vector<MotionKey> motion;         // empty: pinned
+  Vec3 center = Vec3::Zero();            // of rotation and scaling
+  std::string interpolation = "smooth";  // "smooth" (cubic, zero speed at keys) or "linear"
+};
+
+struct ForceSpec {
+  std::string name, body;
+  Selection nodes;
+  Vec3 force = Vec3::Zero();         // total over the selected nodes [N], shared by mass; or
+  Vec3 acceleration = Vec3::Zero();  // [m/s^2], times mass
+  double from = 0;
+  std::optional<double> until;
+  double ramp = 0;  // time over which it grows from zero [s]
+};
+
+struct ActivationSpec {
+  std::string name;
+  std::vector<std::pair<double, double>> keys;  // (time [s], activation 0..0.9), linear between
+};
+
+struct EventSpec {
+  std::string type = "cut";
+  double time = 0;  // [s]
+  std::string body;
+  Vec3 point = Vec3::Zero(), normal = Vec3::UnitX();  // the plane, in the rest shape
+  std::string face_set;                               // or: node ids of faces in a file
+  std::string name;
+};
+
+struct ObstacleSpec {
+  std::string name, shape;  // "plane", "sphere", "capsule", "box", "mesh"
+  Vec3 point = Vec3::Zero(), normal = Vec3::UnitY(), size = Vec3::Ones(), end = Vec3::Zero();
+  double radius = 0.1;
+  std::string mesh_file;
+  Vec3 scale = Vec3::Ones(), rotation = Vec3::Zero(), translation = Vec3::Zero();
+  std::vector<MotionKey> motion;
+  std::optional<double> friction;
+};
+
+struct ContactSpec {
+  double stiffness = 0;   // K [N/m] per node; 0: chosen from the material
+  double alpha = 0.1;     // isotropic share of the penalty
+  double friction = 0.3;  // mu
+};
+
+struct OutputSpec {
+  Index every = 1;                   // record a frame every this many steps
+  Index checkpoint_every = 100;      // steps
+  bool vtu = true, surface = false;  // frames/*.vtu; surface/*.ply
+  std::vector<std::string> fields{"displacement", "velocity", "energy_density"};
+  std::vector<std::string> bodies;  // empty: all
+};
+
+struct Scene {
+  std::string name, description;
+  std::string folder;            // of the scene file: paths are relative to it
+  double h = 5e-3, end = 1;      // time step and end time [s]
+  Vec3 gravity{0, -9.81, 0};     // [m/s^2]
+  double damping_mass = 0;       // Rayleigh a in D = a M + b K [1/s]
+  double damping_stiffness = 0;  // Rayleigh b [s]
+  std::string method = "vanilla";
+  nlohmann::json method_options;  // validated and defaulted by the method's own spec table
+  std::string solver = "auto", ordering = "auto";
+  std::vector<BodySpec> bodies;
+  std::vector<ConstraintSpec> constraints;
+  std::vector<ForceSpec> forces;
+  std::vector<ActivationSpec> activations;
+  std::vector<EventSpec> events;
+  std::vector<ObstacleSpec> obstacles;
+  ContactSpec contact;
+  OutputSpec output;
+  nlohmann::json tests;     // expectations that the scene carries for itself
+  nlohmann::json resolved;  // the fully defaulted JSON
+};
+
+}  // namespace limber

@@ -1,0 +1,58 @@
+// The one virtual interface of Limber: a method advances the state by one step.
+#pragma once
+
+#include <limber/core/phase_clock.hpp>
+#include <limber/core/types.hpp>
+#include <limber/sim/state.hpp>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace limber {
+
+struct Model;
+
+// What the scene's script says about the step from t to t + h.
+struct StepInput {
+  double t = 0, h = 0;              // [s]
+  Vec3 gravity = Vec3::Zero();      // [m/s^2]
+  VecX force;                       // external nodal forces other than gravity, 3n [N]
+  std::vector<std::uint8_t> fixed;  // 3n: 1 where the degree of freedom is pinned or scripted
+  VecX fixed_velocity;              // 3n: its velocity over the step [m/s]; zero where free
+  std::vector<double> activation;   // fibre activation per channel
+};
+
+enum class StepStatus { kOk, kFailed };
+
+struct StepReport {
+  StepStatus status = StepStatus::kOk;
+  std::string why;       // of a failure: what, where (node, element), and what to try
+  Index dofs = 0;        // unknowns of this step's system
+  Index iterations = 1;  // linear solves or Newton iterations
+  double residual = 0;   // force residual [N] after the step, where the method knows it
+  Index contacts = 0;
+  Index inverted = 0;          // elements with det F <= 0 at the start of the step
+  long symbolic_analyses = 0;  // so far in this epoch
+  std::map<std::string, double>
+      energy;  // [J]: "kinetic", "elastic", ... as the method measured them, optional
+  std::map<std::string, double> extra;                 // further columns of steps.csv, by method
+  std::map<std::string, int> fallbacks;                // every deviation from the plain step: name -> count
+  std::vector<std::pair<std::string, double>> phases;  // seconds per phase
+};
+
+// Per-node or per-element numbers of a method for output and viewer (dynamic nodes, liveliness, ...).
+struct MethodFields {
+  std::map<std::string, std::vector<double>> node;     // one number per node
+  std::map<std::string, std::vector<double>> element;  // one number per element
+};
+
+class Stepper {
+ public:
+  virtual ~Stepper() = default;
+  virtual StepReport step(const Model& model, State& state, const StepInput& input) = 0;
+  virtual MethodFields fields(const Model&, const State&) const { return {}; }
+};
+
+}  // namespace limber
