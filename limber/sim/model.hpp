@@ -1,0 +1,86 @@
+// All that is constant in one epoch of a run: bodies, elements, masses, names, the resolved script. A cut
+// makes a new Model; nothing ever edits one.
+#pragma once
+
+#include <limber/fem/elements.hpp>
+#include <limber/scene/scene.hpp>
+#include <limber/sim/state.hpp>
+#include <limber/sim/stepper.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace limber {
+
+struct IndexRange {
+  Index begin = 0, end = 0;
+  Index size() const { return end - begin; }
+};
+
+struct Body {
+  std::string name;
+  IndexRange elements;  // of the model's elements
+  bool plane = false;   // plane-strain triangles in the xy plane; z is held
+};
+
+// Scene constraints and forces with their nodes looked up.
+struct Hold {
+  std::size_t constraint;  // index into Scene::constraints
+  std::vector<Index> nodes;
+};
+struct Load {
+  std::size_t force;  // index into Scene::forces
+  std::vector<Index> nodes;
+  double mass = 0;  // of the nodes together [kg]
+};
+
+// One connected piece of material.
+struct Piece {
+  std::vector<Index> nodes;
+  double mass = 0;  // [kg]
+};
+
+struct Model {
+  std::shared_ptr<const Scene> scene;
+  std::vector<Body> bodies;
+  fem::ElementInput mesh;  // rest positions, elements, materials
+  std::shared_ptr<const fem::Elements> elements;
+  std::shared_ptr<const BlockPattern> pattern;
+  VecX mass;                          // lumped, 3n: one entry per degree of freedom [kg]
+  std::vector<Index> body_of_node;    // index into bodies
+  std::vector<Index> origin;          // node -> node of epoch 0 that it is a copy of
+  IndexSets node_sets, element_sets;  // "body/set" -> ids in the model
+  std::vector<Hold> holds;
+  std::vector<Load> loads;
+  std::vector<std::string> activations;  // channel names
+  std::vector<Piece> pieces;
+  std::vector<Index> piece_of_node;
+  double size = 1;  // diagonal of the bounding box at rest [m]
+
+  Index nodes() const { return static_cast<Index>(mesh.rest.size()); }
+};
+
+// Reads the meshes and looks everything up. Throws Error(kInput) with all that is wrong with the scene's
+// references.
+Model build_model(std::shared_ptr<const Scene> scene);
+
+// The state at time 0.
+State initial_state(const Model& model);
+
+// What a cut did.
+struct CutSummary {
+  Index faces = 0;      // separated
+  Index new_nodes = 0;  // duplicated
+  Index pieces_before = 0, pieces_after = 0;
+};
+
+// The model after event `event` of the scene. `copy_of[i]` is the node of `model` that node i of the new
+// model copies.
+Model cut_model(const Model& model, std::size_t event, CutSummary& summary, std::vector<Index>& copy_of);
+
+// What the script says about the step from t to t + h: external forces, held degrees of freedom and their
+// velocities, fibre activation. A held node follows its motion keys exactly, whatever moved it before.
+void script_input(const Model& model, const State& state, double h, StepInput& input);
+
+}  // namespace limber
