@@ -24,7 +24,10 @@ Diagnostics measure(const Model& model, const State& state, const std::vector<do
 
 class Simulation {
  public:
-  explicit Simulation(std::shared_ptr<const Scene> scene);
+  // `make` builds the scene's method (methods/methods.hpp: make_stepper); it is called again after every
+  // topology change.
+  using MakeStepper = std::unique_ptr<Stepper> (*)(const Scene&);
+  Simulation(std::shared_ptr<const Scene> scene, MakeStepper make);
 
   // Takes over a state from a checkpoint: replays its topology changes, then continues from it.
   void restore(const State& state);
@@ -51,6 +54,7 @@ class Simulation {
   std::unique_ptr<Model> model_;
   State state_;
   StepInput input_;
+  MakeStepper make_;
   std::unique_ptr<Stepper> stepper_;
   std::vector<std::string> notices_;
 };
