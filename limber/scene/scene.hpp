@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,15 +29,28 @@ struct Selection {
   double radius = 0;
   std::vector<Vec3> points;
   std::vector<Selection> parts;
+  std::string where = {};  // "scene.json:14: /constraints/0/nodes", for messages
+};
+
+// Which numbers are allowed; an open end excludes the bound itself.
+struct Range {
+  double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();
+  bool min_open = false, max_open = false;
+
+  bool holds(double value) const {
+    return (min_open ? value > min : value >= min) && (max_open ? value < max : value <= max);
+  }
 };
 
 // A number that may vary over a body: a constant, a formula of the rest position (x, y, z), or an array in a
 // file or mesh field.
 struct Varying {
   std::optional<double> value;
-  std::string formula;
-  std::string file;   // text or .npy file with one number per element
-  std::string field;  // element field of the mesh file
+  std::string formula = {};
+  std::string file = {};              // text or .npy file with one number per element
+  std::string field = {};             // element field of the mesh file
+  Range range = {};                   // every value must be inside
+  std::string unit = {}, where = {};  // for messages: "Pa", "scene.json:14: /bodies/0/material/young"
 };
 
 struct FibreSpec {
@@ -46,6 +60,7 @@ struct FibreSpec {
   std::array<std::string, 3> formula;  // three formulas of x, y, z, or
   std::string field, file;             // a 3-component element field of the mesh, or a text/.npy file
   std::string activation;              // name of the activation channel; empty: none
+  std::string where;                   // of the direction, for messages
 };
 
 struct MaterialSpec {
