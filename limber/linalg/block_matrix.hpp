@@ -10,11 +10,21 @@
 
 namespace limber {
 
+// The blocks below the diagonal once more, by rows: row i holds (col[k], block[k]) for k in
+// [begin[i], begin[i+1]), columns ascending. With the columns of the pattern this gives all neighbours of a
+// node.
+struct BlockRows {
+  std::vector<Index> begin;  // n + 1
+  std::vector<Index> col;    // node of the block's column, < i
+  std::vector<Index> block;  // position of the block in the pattern
+};
+
 // Which blocks are stored. Built once per epoch; only values change from step to step.
 struct BlockPattern {
   Index n = 0;                   // nodes: the matrix is 3n x 3n
   std::vector<Index> col_begin;  // n + 1: column j holds blocks [col_begin[j], col_begin[j+1])
   std::vector<Index> row;        // node of each block's row, ascending in a column, row[col_begin[j]] == j
+  BlockRows rows;                // the same blocks by rows; filled by make_block_pattern
 
   Index blocks() const { return static_cast<Index>(row.size()); }
   // Position of block (i, j), i >= j, or -1.
@@ -24,6 +34,8 @@ struct BlockPattern {
 // The pattern of a graph: one block per pair of nodes that share one of the `cliques` (elements), and every
 // diagonal block. Entries of -1 in a clique are skipped.
 BlockPattern make_block_pattern(Index n, std::span<const std::array<Index, 4>> cliques);
+// The pattern with these columns: rows ascending, the diagonal first. Throws Error(kUsage) when they are not.
+BlockPattern make_block_pattern(std::vector<Index> col_begin, std::vector<Index> row);
 
 struct BlockMatrix {
   std::shared_ptr<const BlockPattern> pattern;
@@ -40,7 +52,7 @@ struct BlockMatrix {
   }
 };
 
-// y = A x with the whole symmetric matrix. The same bits for any thread count.
+// y = A x with the whole symmetric matrix. The same bits for any thread count. `x` and `y` must differ.
 void multiply(const BlockMatrix& A, const VecX& x, VecX& y);
 
 }  // namespace limber
