@@ -1,0 +1,32 @@
+// Recordings without a simulator: a bar of tetrahedra that bends by a known formula.
+#pragma once
+
+#include <limber/io/replay.hpp>
+
+#include <filesystem>
+#include <string>
+
+namespace limber::test {
+
+struct BarOptions {
+  std::array<Index, 3> cells{12, 3, 3};
+  Index frames = 20;
+  double amplitude = 0.4;  // of the bending angle [rad]
+  bool cut = false;        // half-way through the nodes of the middle section are doubled and the halves part
+  bool obstacle = true;    // a floor and a ball that moves
+  bool finished = true;
+  double noise = 0;  // random displacement per node and frame [m]
+};
+
+// Rest topology of the bar: length 1 m along x, 0.25 m square.
+ReplayTopology bar_topology(const BarOptions& options, bool cut);
+// Positions at time t [s].
+std::vector<float> bar_positions(const ReplayTopology& topology, const BarOptions& options, double t,
+                                 bool cut);
+// Writes the whole recording.
+void write_bar(const std::filesystem::path& path, const BarOptions& options);
+
+// A fresh folder below the build folder, named after the test.
+std::filesystem::path scratch(const std::string& name);
+
+}  // namespace limber::test
