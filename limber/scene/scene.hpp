@@ -106,7 +106,7 @@ struct BodySpec {
 // then stretched about it, then translated, relative to where they were when the constraint began. Between
 // keys: smooth or linear.
 struct MotionKey {
-  double t = 0;                     // [s]
+  double t = 0;                     // scene time [s]
   Vec3 translation = Vec3::Zero();  // [m]
   Vec3 rotation = Vec3::Zero();     // rotation vector [rad]
   double scale = 1;
@@ -163,6 +163,15 @@ struct ContactSpec {
   double friction = 0.3;  // mu
 };
 
+// ConJac's dynamic nodes: /method/dynamic, one entry or a list. Either a selection of nodes (of `body`, or of
+// all bodies when empty) or `automatic` well-spread nodes ({"auto": n}).
+struct DynamicSpec {
+  Selection nodes;
+  Index automatic = 0;
+  std::string body;
+  std::string where;  // for messages
+};
+
 struct OutputSpec {
   Index every = 1;                   // record a frame every this many steps
   Index checkpoint_every = 100;      // steps
@@ -179,7 +188,8 @@ struct Scene {
   double damping_mass = 0;       // Rayleigh a in D = a M + b K [1/s]
   double damping_stiffness = 0;  // Rayleigh b [s]
   std::string method = "vanilla";
-  nlohmann::json method_options;  // validated and defaulted by the method's own spec table
+  std::vector<DynamicSpec> dynamic;  // representative nodes of ConJac
+  nlohmann::json method_options;     // validated and defaulted by the method's own spec table
   std::string solver = "auto", ordering = "auto";
   std::vector<BodySpec> bodies;
   std::vector<ConstraintSpec> constraints;
