@@ -435,7 +435,8 @@ void ReplayWriter::add_topology(const ReplayTopology& t) {
   put(out, static_cast<std::uint32_t>(t.bodies.size()));
   for (const ReplayBody& b : t.bodies) {
     put_string(out, b.name);
-    for (Index i : {b.node_begin, b.node_end, b.element_begin, b.element_end}) put(out, i);
+    put(out, b.element_begin);
+    put(out, b.element_end);
   }
   put(out, static_cast<std::uint32_t>(t.regions.size()));
   for (const std::string& r : t.regions) put_string(out, r);
@@ -626,12 +627,12 @@ ReplayTopology ReplayReader::topology(Index i) const {
     if (t.surface_element.size() != t.surface.size()) damaged("a surface with a wrong length");
     for (Index e : t.surface_element)
       if (e < 0 || e >= m) damaged("a surface triangle without its element");
-    t.bodies.resize(c.bounded(c.get<std::uint32_t>(), 20));
+    t.bodies.resize(c.bounded(c.get<std::uint32_t>(), 12));
     for (ReplayBody& b : t.bodies) {
       b.name = c.string();
-      for (Index* p : {&b.node_begin, &b.node_end, &b.element_begin, &b.element_end}) *p = c.get<Index>();
-      if (b.node_begin < 0 || b.node_begin > b.node_end || b.node_end > n || b.element_begin < 0 ||
-          b.element_begin > b.element_end || b.element_end > m)
+      b.element_begin = c.get<Index>();
+      b.element_end = c.get<Index>();
+      if (b.element_begin < 0 || b.element_begin > b.element_end || b.element_end > m)
         damaged("a body outside the mesh");
     }
     t.regions.resize(c.bounded(c.get<std::uint32_t>(), 4));

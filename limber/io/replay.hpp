@@ -36,10 +36,10 @@ struct ReplayField {
   std::vector<float> values;  // components * count, node- or element-major
 };
 
-// A named piece of the model: nodes [node_begin, node_end), elements [element_begin, element_end).
+// A named piece of the model: elements [element_begin, element_end), and the nodes that they use.
 struct ReplayBody {
   std::string name;
-  Index node_begin = 0, node_end = 0, element_begin = 0, element_end = 0;
+  Index element_begin = 0, element_end = 0;
 };
 
 // An obstacle's shape in its own frame; where it is comes with every frame. Only the members that its shape

@@ -67,7 +67,7 @@ ReplayTopology bar_topology(const BarOptions& o, bool cut) {
         if (auto it = twin.find(n); it != twin.end()) n = it->second;
   }
   find_surface(t);
-  t.bodies.push_back({"bar", 0, t.node_count(), 0, t.element_count()});
+  t.bodies.push_back({"bar", 0, t.element_count()});
   t.regions = {"soft", "stiff"};
   ReplayField young{"young", "Pa", 1, {}}, region{"region", "", 1, {}}, fibre{"fibre", "", 3, {}};
   for (const Tet& e : t.elements) {
