@@ -24,7 +24,8 @@ struct CholeskyOptions {
 
 struct FactorStatus {
   bool ok = true;
-  Index node = -1;   // where the pivot failed
+  Index node = -1;   // where the pivot failed: it was not positive, or only rounding error was left of it
+  Index axis = 0;    // which of the node's three entries
   double pivot = 0;  // its value
 };
 
@@ -37,6 +38,8 @@ struct CholeskyStats {
   long factorizations = 0;  // numeric factorisations so far
 };
 
+class CholeskyBackend;
+
 class Cholesky {
  public:
   explicit Cholesky(CholeskyOptions options = {});
@@ -48,10 +51,17 @@ class Cholesky {
   // Numeric factorisation; the matrix must have the analysed pattern. After a failure the factor is unusable
   // until the next successful call. No allocation after the first call.
   [[nodiscard]] FactorStatus factor(const BlockMatrix& A);
+  // The same as factor(A) when nothing but the blocks between tail nodes changed since the last factor().
+  [[nodiscard]] FactorStatus factor_tail(const BlockMatrix& A);
 
   // B <- A^-1 B, columns are right-hand sides in node order.
   void solve(Eigen::Ref<VecX> b) const;
   void solve_many(Eigen::Ref<MatX> B) const;
+  // The halves of a solve: with P A P^T = L L^T, B <- L^-1 P B, and B <- P^T L^-T B. In between, rows are in
+  // elimination order: order()[k] is the node at position k.
+  void solve_lower(Eigen::Ref<MatX> B) const;
+  void solve_upper(Eigen::Ref<MatX> B) const;
+  std::span<const Index> order() const;
 
   // With x = [xq; xt]: solves Aqq xq = bq only, ignoring the tail; the tail entries of b become zero.
   void solve_q(Eigen::Ref<VecX> b) const;
@@ -68,8 +78,11 @@ class Cholesky {
   const CholeskyStats& stats() const;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  void check_rows(Eigen::Index rows, const char* call) const;
+
+  CholeskyOptions options_;
+  std::unique_ptr<CholeskyBackend> backend_;
+  bool factored_ = false;
 };
 
 }  // namespace limber

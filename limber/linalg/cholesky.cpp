@@ -1,0 +1,103 @@
+#include <limber/core/error.hpp>
+#include <limber/linalg/cholesky_backend.hpp>
+
+#include <fmt/format.h>
+
+namespace limber {
+namespace {
+
+std::unique_ptr<CholeskyBackend> make_backend(const std::string& name) {
+  if (name == "auto" || name == "cholmod") return make_cholmod_backend();
+  throw Error(ErrorKind::kUsage, fmt::format("solver \"{}\": expected \"auto\" or \"cholmod\"", name));
+}
+
+}  // namespace
+
+Cholesky::Cholesky(CholeskyOptions options)
+    : options_(std::move(options)), backend_(make_backend(options_.backend)) {}
+Cholesky::~Cholesky() = default;
+Cholesky::Cholesky(Cholesky&&) noexcept = default;
+Cholesky& Cholesky::operator=(Cholesky&&) noexcept = default;
+
+void Cholesky::analyze(const BlockPattern& pattern, std::span<const Index> tail) {
+  if (pattern.rows.begin.size() != static_cast<std::size_t>(pattern.n) + 1)
+    throw Error(ErrorKind::kUsage, "Cholesky analysis: the pattern must come from make_block_pattern");
+  factored_ = false;
+  backend_->analyze(pattern, tail, options_.ordering);
+  backend_->nodes = pattern.n;
+  backend_->tail_nodes = static_cast<Index>(tail.size());
+  backend_->blocks = pattern.blocks();
+  ++backend_->stats.analyses;
+}
+
+FactorStatus Cholesky::factor(const BlockMatrix& A) {
+  if (backend_->stats.analyses == 0 || !A.pattern || A.pattern->n != backend_->nodes ||
+      A.pattern->blocks() != backend_->blocks)
+    throw Error(ErrorKind::kUsage, "Cholesky: factor() needs the pattern that analyze() saw");
+  const FactorStatus status = backend_->factor(A);
+  factored_ = status.ok;
+  ++backend_->stats.factorizations;
+  return status;
+}
+
+FactorStatus Cholesky::factor_tail(const BlockMatrix& A) {
+  if (!factored_ || A.pattern->n != backend_->nodes || A.pattern->blocks() != backend_->blocks)
+    throw Error(ErrorKind::kUsage, "Cholesky: factor_tail() needs a successful factor() of the same pattern");
+  const FactorStatus status = backend_->factor_tail(A);
+  factored_ = status.ok;
+  return status;
+}
+
+void Cholesky::check_rows(Eigen::Index rows, const char* call) const {
+  if (!factored_)
+    throw Error(ErrorKind::kUsage, fmt::format("Cholesky: {}() without a successful factor()", call));
+  if (rows != 3 * static_cast<Eigen::Index>(backend_->nodes))
+    throw Error(ErrorKind::kUsage, fmt::format("Cholesky: {}() got {} rows, expected {}", call, rows,
+                                               3 * static_cast<Eigen::Index>(backend_->nodes)));
+}
+
+void Cholesky::solve(Eigen::Ref<VecX> b) const {
+  check_rows(b.size(), "solve");
+  backend_->solve(b, CholeskyBackend::Part::kAll);
+}
+
+void Cholesky::solve_many(Eigen::Ref<MatX> B) const {
+  check_rows(B.rows(), "solve_many");
+  backend_->solve(B, CholeskyBackend::Part::kAll);
+}
+
+void Cholesky::solve_lower(Eigen::Ref<MatX> B) const {
+  check_rows(B.rows(), "solve_lower");
+  backend_->solve(B, CholeskyBackend::Part::kLower);
+}
+
+void Cholesky::solve_upper(Eigen::Ref<MatX> B) const {
+  check_rows(B.rows(), "solve_upper");
+  backend_->solve(B, CholeskyBackend::Part::kUpper);
+}
+
+void Cholesky::solve_q(Eigen::Ref<VecX> b) const {
+  check_rows(b.size(), "solve_q");
+  backend_->solve(b, CholeskyBackend::Part::kWithoutTail);
+}
+
+void Cholesky::tail_schur(MatX& S) const {
+  check_rows(3 * static_cast<Eigen::Index>(backend_->nodes), "tail_schur");
+  backend_->tail_schur(S);
+}
+
+void Cholesky::extend_from_tail(const MatX& C, MatX& X) const {
+  check_rows(3 * static_cast<Eigen::Index>(backend_->nodes), "extend_from_tail");
+  if (C.rows() != 3 * static_cast<Eigen::Index>(backend_->tail_nodes))
+    throw Error(ErrorKind::kUsage,
+                fmt::format("Cholesky: extend_from_tail() got {} rows, expected {}", C.rows(),
+                            3 * static_cast<Eigen::Index>(backend_->tail_nodes)));
+  backend_->extend_from_tail(C, X);
+}
+
+std::span<double> Cholesky::factor_values() { return backend_->factor_values(); }
+std::span<const double> Cholesky::factor_values() const { return backend_->factor_values(); }
+std::span<const Index> Cholesky::order() const { return backend_->order(); }
+const CholeskyStats& Cholesky::stats() const { return backend_->stats; }
+
+}  // namespace limber

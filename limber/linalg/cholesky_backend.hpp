@@ -1,0 +1,35 @@
+// What a factorisation behind Cholesky provides; see cholesky.hpp for the meaning. Only linalg/ includes
+// this.
+#pragma once
+
+#include <limber/linalg/cholesky.hpp>
+
+namespace limber {
+
+// A pivot that is not larger than this times the diagonal entry it started from holds rounding errors only
+// (a sum of squares cancels against the entry, with an error of a few 1e-16 of it): the matrix is singular to
+// working precision.
+inline constexpr double kLostPivot = 1e-15;
+
+// Arguments are checked by Cholesky: sizes agree, a factor exists.
+class CholeskyBackend {
+ public:
+  virtual ~CholeskyBackend() = default;
+  virtual void analyze(const BlockPattern& pattern, std::span<const Index> tail,
+                       const std::string& ordering) = 0;
+  virtual FactorStatus factor(const BlockMatrix& A) = 0;
+  virtual FactorStatus factor_tail(const BlockMatrix& A) = 0;
+  enum class Part { kAll, kLower, kUpper, kWithoutTail };
+  virtual void solve(Eigen::Ref<MatX> B, Part part) const = 0;
+  virtual void tail_schur(MatX& S) const = 0;
+  virtual void extend_from_tail(const MatX& C, MatX& X) const = 0;
+  virtual std::span<double> factor_values() = 0;
+  virtual std::span<const Index> order() const = 0;
+
+  CholeskyStats stats;
+  Index nodes = 0, tail_nodes = 0, blocks = 0;
+};
+
+std::unique_ptr<CholeskyBackend> make_cholmod_backend();
+
+}  // namespace limber
