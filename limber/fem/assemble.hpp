@@ -17,6 +17,7 @@ struct Assembled {
   Index first_inverted = -1;
   bool finite = true;  // false: some element gave a number that is not finite; `first_bad` names it
   Index first_bad = -1;
+  std::vector<double> scratch;  // of assemble(); keep the object between calls and nothing is allocated
 };
 
 enum class Projection { kPsd, kNone };

@@ -1,0 +1,300 @@
+#include <limber/core/error.hpp>
+#include <limber/core/parallel.hpp>
+#include <limber/fem/assemble.hpp>
+#include <limber/fem/element_kernel.hpp>
+#include <limber/fem/elements_impl.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace limber::fem {
+namespace {
+
+using material::M3;
+using material::Svd;
+using material::V3;
+
+enum class Work { kEnergy, kForce, kStiffness };
+
+// What one chunk found out; put together in the order of the chunks.
+struct Outcome {
+  double energy = 0;
+  Index inverted = 0;
+  Index first_inverted = std::numeric_limits<Index>::max();
+  Index first_bad = std::numeric_limits<Index>::max();
+};
+
+// A chunk's own sums: 3 numbers a node, 9 a block, and one more of each for what triangles do not have.
+struct Sums {
+  double* f = nullptr;
+  double* K = nullptr;
+};
+
+void check_input(const Elements& elements, const VecX& x, std::span<const double> activation) {
+  if (x.size() != 3 * static_cast<Eigen::Index>(elements.nodes))
+    throw Error(ErrorKind::kUsage,
+                fmt::format("assemble: found {} coordinates, expected {} (3 for each of {} nodes)", x.size(),
+                            3 * static_cast<long>(elements.nodes), elements.nodes));
+  if (static_cast<Index>(activation.size()) < elements.channels)
+    throw Error(ErrorKind::kUsage,
+                fmt::format("assemble: found {} activations, expected {} (one per channel)",
+                            activation.size(), elements.channels));
+  for (Index c = 0; c < elements.channels; ++c)
+    if (!(activation[c] < 1))
+      throw Error(ErrorKind::kSimulation,
+                  fmt::format("activation of channel {}: found {}, expected a number < 1 "
+                              "(1 would shorten the fibres to nothing)",
+                              c, activation[c]));
+}
+
+M3<Pack> gather_edges(const Batch& batch, const double* x) {
+  M3<Pack> Ds;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const double* x0 = x + 3 * static_cast<std::ptrdiff_t>(batch.node[0][lane]);
+    for (int a = 0; a < 3; ++a) {
+      const double* xa = x + 3 * static_cast<std::ptrdiff_t>(batch.node[a + 1][lane]);
+      for (int i = 0; i < 3; ++i) Ds(i, a).set(lane, xa[i] - x0[i]);
+    }
+  }
+  return Ds;
+}
+
+ElementData<Pack> element_data(const Elements& elements, const Batch& batch,
+                               std::span<const double> activation) {
+  ElementData<Pack> e;
+  e.B = batch.B;
+  e.volume = batch.volume;
+  e.mu = batch.mu;
+  e.lambda = batch.lambda;
+  if (batch.fibres >= 0) {
+    const FibreBatch& fibres = elements.fibres[batch.fibres];
+    Pack stretch = 1;
+    for (int lane = 0; lane < kLanes; ++lane)
+      if (fibres.channel[lane] >= 0) stretch.set(lane, 1 - activation[fibres.channel[lane]]);
+    e.k = fibres.k;
+    e.d = scaled(fibres.direction, Pack(1) / stretch);
+  }
+  return e;
+}
+
+void add_forces(const Batch& batch, const V3<Pack> f[3], double* sums) {
+  for (int lane = 0; lane < batch.count; ++lane) {
+    double f0[3] = {0, 0, 0};
+    for (int a = 0; a < 3; ++a) {
+      double* sum = sums + 3 * batch.local_node[lane][a + 1];
+      for (int i = 0; i < 3; ++i) {
+        const double fi = f[a][i][lane];
+        sum[i] += fi;
+        f0[i] -= fi;
+      }
+    }
+    double* sum = sums + 3 * batch.local_node[lane][0];
+    for (int i = 0; i < 3; ++i) sum[i] += f0[i];
+  }
+}
+
+// `K`: the blocks between the nodes 1..3, in the order of element_stiffness().
+void add_blocks(const Batch& batch, const M3<Pack> K[6], double* sums) {
+  M3<Pack> all[kElementBlocks];
+  for (int i = 0; i < 9; ++i) {
+    const int t = i / 3 + 3 * (i % 3);  // the transposed entry
+    all[1].a[i] = K[0].a[i];
+    all[2].a[i] = K[1].a[i];
+    all[3].a[i] = K[2].a[i];
+    all[7].a[i] = K[3].a[i];
+    all[8].a[i] = K[4].a[i];
+    all[9].a[i] = K[5].a[i];
+    all[4].a[i] = -(K[0].a[i] + K[3].a[t] + K[4].a[t]);
+    all[5].a[i] = -(K[3].a[i] + K[1].a[i] + K[5].a[t]);
+    all[6].a[i] = -(K[4].a[i] + K[5].a[i] + K[2].a[i]);
+  }
+  for (int i = 0; i < 9; ++i) all[0].a[i] = -(all[4].a[i] + all[5].a[i] + all[6].a[i]);
+  for (int lane = 0; lane < batch.count; ++lane)
+    for (int k = 0; k < kElementBlocks; ++k) {
+      double* sum = sums + 9 * batch.local_block[lane][k];
+      for (int i = 0; i < 9; ++i) sum[i] += all[k].a[i][lane];
+    }
+}
+
+template <Work work, class Model>
+void run_batch(const Model& model, const Batch& batch, const ElementData<Pack>& e, const M3<Pack>& F,
+               bool projected, const Sums& sums, Pack& energy, Outcome& outcome) {
+  Pack psi, check;
+  if constexpr (work == Work::kEnergy) {
+    psi = element_psi(model, batch.fibre, e, F);
+    check = psi;
+  } else {
+    Svd<Pack> svd;
+    if constexpr (Model::kForceNeedsSvd || work == Work::kStiffness) svd = material::svd(F);
+    V3<Pack> f[3];
+    psi = element_force(model, batch.fibre, batch.plane, e, F, svd, f);
+    add_forces(batch, f, sums.f);
+    check = psi;
+    for (int a = 0; a < 3; ++a) check += f[a][0] + f[a][1] + f[a][2];
+    if constexpr (work == Work::kStiffness) {
+      M3<Pack> K[6];
+      element_stiffness(model, batch.fibre, batch.plane, projected, e, F, svd, K);
+      add_blocks(batch, K, sums.K);
+      for (int a = 0; a < 3; ++a) check += K[a](0, 0) + K[a](1, 1) + K[a](2, 2);
+    }
+  }
+  energy += batch.volume * psi;
+  const Mask bad = !(check - check == Pack(0)), inverted = material::determinant(F) <= Pack(0);
+  if (any(bad | inverted))
+    for (int lane = 0; lane < batch.count; ++lane) {
+      if (bad[lane]) outcome.first_bad = std::min(outcome.first_bad, batch.element[lane]);
+      if (!inverted[lane]) continue;
+      ++outcome.inverted;
+      outcome.first_inverted = std::min(outcome.first_inverted, batch.element[lane]);
+    }
+}
+
+template <Work work>
+Outcome run_chunk(const Elements& elements, const Chunk& chunk, const VecX& x,
+                  std::span<const double> activation, bool projected, const Sums& sums) {
+  Outcome outcome;
+  Pack energy = 0;
+  for (Index b = chunk.batch_begin; b < chunk.batch_end; ++b) {
+    const Batch& batch = elements.batch[b];
+    const ElementData<Pack> e = element_data(elements, batch, activation);
+    const M3<Pack> F = deformation_gradient(gather_edges(batch, x.data()), e.B, batch.plane);
+    material::with_model(batch.model, e.mu, e.lambda, [&](const auto& model) {
+      run_batch<work>(model, batch, e, F, projected, sums, energy, outcome);
+    });
+  }
+  for (int lane = 0; lane < kLanes; ++lane) outcome.energy += energy[lane];
+  return outcome;
+}
+
+// Moves a chunk's sums of `width` numbers per item to the result or to the chunk's slots.
+void flush(std::span<const Index> target, int width, const double* sums, double* result, double* slots) {
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    const Index t = target[i];
+    double* to = t >= 0 ? result + width * static_cast<std::ptrdiff_t>(t)
+                        : slots + width * static_cast<std::ptrdiff_t>(-1 - t);
+    std::copy_n(sums + static_cast<std::ptrdiff_t>(i) * width, width, to);
+  }
+}
+
+template <int width>
+void sum_shared(const Shared& shared, const double* slots, double* result) {
+  parallel_for(static_cast<std::ptrdiff_t>(shared.item.size()), 1024, [&](std::ptrdiff_t i) {
+    double sum[width] = {};
+    for (Index s = shared.begin[i]; s < shared.begin[i + 1]; ++s)
+      for (int k = 0; k < width; ++k) sum[k] += slots[width * static_cast<std::ptrdiff_t>(s) + k];
+    std::copy_n(sum, width, result + width * static_cast<std::ptrdiff_t>(shared.item[i]));
+  });
+}
+
+template <Work work>
+void run(const Elements& elements, const VecX& x, std::span<const double> activation, bool projected,
+         Assembled& out) {
+  check_input(elements, x, activation);
+  const bool with_K = work == Work::kStiffness, with_f = work != Work::kEnergy;
+  const std::size_t own_f = with_f ? 3 * (static_cast<std::size_t>(elements.max_chunk_nodes) + 1) : 0;
+  const std::size_t own_K = with_K ? 9 * (static_cast<std::size_t>(elements.max_chunk_blocks) + 1) : 0;
+  const std::size_t slots_f = with_f ? 3 * static_cast<std::size_t>(elements.shared_nodes.slots()) : 0;
+  const std::size_t slots_K = with_K ? 9 * static_cast<std::size_t>(elements.shared_blocks.slots()) : 0;
+  const std::size_t own = own_f + own_K;
+  const std::size_t needed = own * static_cast<std::size_t>(threads()) + slots_f + slots_K;
+  if (out.scratch.size() < needed) out.scratch.resize(needed);
+  double* const f_slots = out.scratch.data() + own * static_cast<std::size_t>(threads());
+  double* const K_slots = f_slots + slots_f;
+  if (with_f && out.f.size() != x.size()) out.f.resize(x.size());
+  if (with_K && out.K.pattern != elements.pattern) out.K = BlockMatrix(elements.pattern);
+
+  std::vector<Outcome> outcome(elements.chunk.size());
+  parallel_for(static_cast<std::ptrdiff_t>(elements.chunk.size()), 1, [&](std::ptrdiff_t c) {
+    const Chunk& chunk = elements.chunk[c];
+    Sums sums;
+    sums.f = out.scratch.data() + own * static_cast<std::size_t>(omp_get_thread_num());
+    sums.K = sums.f + own_f;
+    const Index nodes = chunk.node_end - chunk.node_begin, blocks = chunk.block_end - chunk.block_begin;
+    if (with_f) std::fill_n(sums.f, 3 * (nodes + 1), 0.0);
+    if (with_K) std::fill_n(sums.K, 9 * (blocks + 1), 0.0);
+    outcome[c] = run_chunk<work>(elements, chunk, x, activation, projected, sums);
+    if (with_f)
+      flush(std::span(elements.node_target).subspan(chunk.node_begin, nodes), 3, sums.f, out.f.data(),
+            f_slots);
+    if (with_K)
+      flush(std::span(elements.block_target).subspan(chunk.block_begin, blocks), 9, sums.K,
+            out.K.values.data(), K_slots);
+  });
+  if (with_f) {
+    sum_shared<3>(elements.shared_nodes, f_slots, out.f.data());
+    for (Index i : elements.idle_nodes) node(out.f, i).setZero();
+  }
+  if (with_K) {
+    sum_shared<9>(elements.shared_blocks, K_slots, out.K.values.data());
+    for (Index b : elements.idle_blocks) out.K.block(b).setZero();
+  }
+
+  Outcome total;
+  for (const Outcome& o : outcome) {
+    total.energy += o.energy;
+    total.inverted += o.inverted;
+    total.first_inverted = std::min(total.first_inverted, o.first_inverted);
+    total.first_bad = std::min(total.first_bad, o.first_bad);
+  }
+  constexpr Index kNone = std::numeric_limits<Index>::max();
+  out.energy = total.energy;
+  out.inverted = total.inverted;
+  out.first_inverted = total.first_inverted == kNone ? -1 : total.first_inverted;
+  out.finite = total.first_bad == kNone;
+  out.first_bad = out.finite ? -1 : total.first_bad;
+}
+
+// Calls body(batch, F) for every batch, in parallel.
+template <class Body>
+void for_each_gradient(const Elements& elements, const VecX& x, Body&& body) {
+  parallel_for(static_cast<std::ptrdiff_t>(elements.batch.size()), 64, [&](std::ptrdiff_t b) {
+    const Batch& batch = elements.batch[b];
+    body(batch, deformation_gradient(gather_edges(batch, x.data()), batch.B, batch.plane));
+  });
+}
+
+}  // namespace
+
+void assemble(const Elements& elements, const VecX& x, std::span<const double> activation, Assembled& out,
+              Projection projection) {
+  run<Work::kStiffness>(elements, x, activation, projection == Projection::kPsd, out);
+}
+
+void assemble_force(const Elements& elements, const VecX& x, std::span<const double> activation,
+                    Assembled& out) {
+  run<Work::kForce>(elements, x, activation, false, out);
+}
+
+double elastic_energy(const Elements& elements, const VecX& x, std::span<const double> activation) {
+  Assembled out;
+  run<Work::kEnergy>(elements, x, activation, false, out);
+  return out.energy;
+}
+
+void deformation_gradients(const Elements& elements, const VecX& x, std::vector<Mat3>& F) {
+  const std::vector<double> unused(static_cast<std::size_t>(elements.channels), 0.0);
+  check_input(elements, x, unused);
+  F.resize(elements.element.size());
+  for_each_gradient(elements, x, [&](const Batch& batch, const M3<Pack>& Fs) {
+    for (int lane = 0; lane < batch.count; ++lane)
+      for (int i = 0; i < 9; ++i) F[batch.element[lane]].data()[i] = Fs.a[i][lane];
+  });
+}
+
+void energy_densities(const Elements& elements, const VecX& x, std::span<const double> activation,
+                      std::vector<double>& psi) {
+  check_input(elements, x, activation);
+  psi.resize(elements.element.size());
+  for_each_gradient(elements, x, [&](const Batch& batch, const M3<Pack>& F) {
+    const ElementData<Pack> e = element_data(elements, batch, activation);
+    const Pack density = material::with_model(batch.model, e.mu, e.lambda, [&](const auto& model) {
+      return element_psi(model, batch.fibre, e, F);
+    });
+    for (int lane = 0; lane < batch.count; ++lane) psi[batch.element[lane]] = density[lane];
+  });
+}
+
+}  // namespace limber::fem

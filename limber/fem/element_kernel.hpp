@@ -1,0 +1,124 @@
+// The arithmetic of one linear element, for one element (T = double) or one per lane (T = Pack).
+//
+// A tetrahedron with the nodes 0..3 has F = Ds B, Ds = (x1 - x0 | x2 - x0 | x3 - x0), B = Dm^-1; row a of B
+// is the gradient of the shape function of node a + 1. A plane-strain triangle is the same with a last row of
+// zeros and F33 = 1. Node 0 gets minus the sum of the others in force and stiffness.
+#pragma once
+
+#include <limber/material/fibre.hpp>
+#include <limber/material/models.hpp>
+
+namespace limber::fem {
+
+template <class T>
+struct ElementData {
+  material::M3<T> B;  // [1/m]
+  T volume;           // rest volume [m^3]
+  T mu, lambda;       // Lame's constants [Pa]
+  T k;                // fibre stiffness [Pa]
+  material::V3<T> d;  // fibre direction / rest stretch
+};
+
+template <class T>
+material::M3<T> deformation_gradient(const material::M3<T>& Ds, const material::M3<T>& B, bool plane) {
+  material::M3<T> F = Ds * B;
+  if (plane) {
+    F(2, 0) = F(2, 1) = F(0, 2) = F(1, 2) = T(0);
+    F(2, 2) = T(1);
+  }
+  return F;
+}
+
+// Energy density at F, fibres included.
+template <class Model, class T>
+T element_psi(const Model& model, FibreModel fibre, const ElementData<T>& e, const material::M3<T>& F) {
+  T psi;
+  if constexpr (Model::kForceNeedsSvd)
+    psi = model.psi(material::svd(F).s);
+  else
+    psi = model.psi(F);
+  if (fibre != FibreModel::kNone) psi += material::fibre_terms(fibre, e.k, F * e.d).psi;
+  return psi;
+}
+
+// psi, and f[a] = -volume * pk1 * (gradient of node a + 1): the forces on the nodes 1..3 [N].
+template <class Model, class T>
+T element_force(const Model& model, FibreModel fibre, bool plane, const ElementData<T>& e,
+                const material::M3<T>& F, const material::Svd<T>& decomposition, material::V3<T> f[3]) {
+  using namespace material;
+  T psi = model_psi(model, F, decomposition);
+  M3<T> P = model_pk1(model, F, decomposition);
+  if (fibre != FibreModel::kNone) {
+    const FibreTerms<T> terms = fibre_terms(fibre, e.k, F * e.d);
+    psi += terms.psi;
+    for (int j = 0; j < 3; ++j)
+      for (int i = 0; i < 3; ++i) P(i, j) += terms.pk1d[i] * e.d[j];
+  }
+  for (T& p : P.a) p = -e.volume * p;
+  for (int a = 0; a < 3; ++a) {
+    f[a] = P * V3<T>{{e.B(a, 0), e.B(a, 1), e.B(a, 2)}};
+    if (plane) f[a][2] = T(0);
+  }
+  return psi;
+}
+
+// Blocks of d2E/dx2 between the nodes 1..3, in the order (1,1) (2,2) (3,3) (2,1) (3,1) (3,2) [N/m].
+template <class Model, class T>
+void element_stiffness(const Model& model, FibreModel fibre, bool plane, bool projected,
+                       const ElementData<T>& e, const material::M3<T>& F, const material::Svd<T>& svd,
+                       material::M3<T> K[6]) {
+  using namespace material;
+  Principal<T> H = model.principal(svd.s);
+  if (projected) project(H, Model::kScalingIsPsd);
+  const T v = e.volume;
+  const T A00 = v * H.scaling.xx, A11 = v * H.scaling.yy, A22 = v * H.scaling.zz;
+  const T A01 = v * H.scaling.xy, A02 = v * H.scaling.xz, A12 = v * H.scaling.yz;
+  T same[3], swapped[3];  // entry (ij, ij) and entry (ij, ji) of the Hessian in the plane that k is normal to
+  for (int k = 0; k < 3; ++k) {
+    same[k] = T(0.5) * v * (H.flip[k] + H.twist[k]);
+    swapped[k] = T(0.5) * v * (H.flip[k] - H.twist[k]);
+  }
+  V3<T> b[3];  // shape gradients in the frame of V
+  for (int a = 0; a < 3; ++a) b[a] = transposed_times(svd.V, V3<T>{{e.B(a, 0), e.B(a, 1), e.B(a, 2)}});
+  constexpr int kPair[6][2] = {{0, 0}, {1, 1}, {2, 2}, {1, 0}, {2, 0}, {2, 1}};
+  for (int p = 0; p < 6; ++p) {
+    const V3<T>&l = b[kPair[p][0]], &r = b[kPair[p][1]];
+    const T l0r0 = l[0] * r[0], l1r1 = l[1] * r[1], l2r2 = l[2] * r[2];
+    const T l0r1 = l[0] * r[1], l1r0 = l[1] * r[0], l0r2 = l[0] * r[2];
+    const T l2r0 = l[2] * r[0], l1r2 = l[1] * r[2], l2r1 = l[2] * r[1];
+    M3<T> m;
+    m(0, 0) = A00 * l0r0 + same[2] * l1r1 + same[1] * l2r2;
+    m(1, 1) = A11 * l1r1 + same[2] * l0r0 + same[0] * l2r2;
+    m(2, 2) = A22 * l2r2 + same[1] * l0r0 + same[0] * l1r1;
+    m(0, 1) = A01 * l0r1 + swapped[2] * l1r0;
+    m(1, 0) = A01 * l1r0 + swapped[2] * l0r1;
+    m(0, 2) = A02 * l0r2 + swapped[1] * l2r0;
+    m(2, 0) = A02 * l2r0 + swapped[1] * l0r2;
+    m(1, 2) = A12 * l1r2 + swapped[0] * l2r1;
+    m(2, 1) = A12 * l2r1 + swapped[0] * l1r2;
+    const M3<T> Um = svd.U * m;
+    for (int j = 0; j < 3; ++j)
+      for (int i = (p < 3 ? j : 0); i < 3; ++i)
+        K[p](i, j) = Um(i, 0) * svd.U(j, 0) + Um(i, 1) * svd.U(j, 1) + Um(i, 2) * svd.U(j, 2);
+    if (p < 3) {
+      K[p](0, 1) = K[p](1, 0);
+      K[p](0, 2) = K[p](2, 0);
+      K[p](1, 2) = K[p](2, 1);
+    }
+  }
+  if (fibre != FibreModel::kNone) {
+    const V3<T> w = F * e.d;
+    const Sym3<T> h = fibre_hessian(fibre_terms(fibre, e.k, w), w, projected);
+    const T block[9] = {h.xx, h.xy, h.xz, h.xy, h.yy, h.yz, h.xz, h.yz, h.zz};
+    const V3<T> c = e.B * e.d;  // gradient . d, per node
+    for (int p = 0; p < 6; ++p) {
+      const T weight = v * c[kPair[p][0]] * c[kPair[p][1]];
+      for (int i = 0; i < 9; ++i) K[p].a[i] += weight * block[i];
+    }
+  }
+  if (plane)
+    for (int p = 0; p < 6; ++p)
+      for (int i = 0; i < 3; ++i) K[p](i, 2) = K[p](2, i) = T(0);
+}
+
+}  // namespace limber::fem

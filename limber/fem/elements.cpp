@@ -1,0 +1,310 @@
+#include <limber/core/error.hpp>
+#include <limber/fem/elements_impl.hpp>
+#include <limber/material/lame.hpp>
+
+#include <fmt/core.h>
+
+#include <Eigen/LU>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <tuple>
+
+namespace limber::fem {
+namespace {
+
+constexpr std::array<std::array<int, 2>, kElementBlocks> kBlockNodes = {
+    {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {1, 0}, {2, 0}, {3, 0}, {2, 1}, {3, 1}, {3, 2}}};
+
+bool is_triangle(const Tet& e) { return e[3] < 0; }
+
+[[noreturn]] void fail(std::size_t element, const std::string& what) {
+  throw Error(ErrorKind::kInput, fmt::format("element {}: {}", element, what));
+}
+
+void check_sizes(const ElementInput& input) {
+  if (input.material.size() != input.elements.size())
+    throw Error(ErrorKind::kUsage,
+                fmt::format("make_elements: found {} materials for {} elements, expected one each",
+                            input.material.size(), input.elements.size()));
+  if (input.rest.size() > static_cast<std::size_t>(std::numeric_limits<Index>::max() / 3))
+    throw Error(ErrorKind::kInput, fmt::format("mesh: found {} nodes, expected at most {}", input.rest.size(),
+                                               std::numeric_limits<Index>::max() / 3));
+  for (std::size_t i = 0; i < input.rest.size(); ++i)
+    if (!input.rest[i].allFinite())
+      throw Error(ErrorKind::kInput, fmt::format("node {}: its rest position is not finite", i));
+}
+
+void check_nodes(const ElementInput& input, std::size_t e) {
+  const Tet& t = input.elements[e];
+  const int n = is_triangle(t) ? 3 : 4;
+  for (int a = 0; a < n; ++a) {
+    if (t[a] < 0 || static_cast<std::size_t>(t[a]) >= input.rest.size())
+      fail(e, fmt::format("refers to node {}, expected 0 to {}", t[a], input.rest.size() - 1));
+    for (int b = 0; b < a; ++b)
+      if (t[a] == t[b]) fail(e, fmt::format("has node {} twice", t[a]));
+  }
+}
+
+void check_material(const ElementMaterial& m, bool triangle, std::size_t e) {
+  try {
+    material::lame(m.young, m.poisson);
+  } catch (const Error& error) {
+    fail(e, error.what());
+  }
+  if (!(m.density > 0) || !std::isfinite(m.density))
+    fail(e, fmt::format("density: found {} kg/m^3, expected a finite number > 0", m.density));
+  if (triangle && (!(m.thickness > 0) || !std::isfinite(m.thickness)))
+    fail(e, fmt::format("thickness: found {} m, expected a finite number > 0 for a plane-strain triangle",
+                        m.thickness));
+  if (m.fibre == FibreModel::kNone) return;
+  if (!(m.fibre_stiffness >= 0) || !std::isfinite(m.fibre_stiffness))
+    fail(e, fmt::format("fibre stiffness: found {} Pa, expected a finite number >= 0", m.fibre_stiffness));
+  if (!(std::abs(m.fibre_direction.norm() - 1) < 1e-6))
+    fail(e, fmt::format("fibre direction: found a vector of length {}, expected a unit vector",
+                        m.fibre_direction.norm()));
+}
+
+// Rest shape: columns are the edges from the first node. A triangle is completed by the unit normal +z.
+Mat3 rest_edges(const ElementInput& input, const Tet& t) {
+  Mat3 Dm;
+  const Vec3& x0 = input.rest[t[0]];
+  for (int a = 1; a < (is_triangle(t) ? 3 : 4); ++a) Dm.col(a - 1) = input.rest[t[a]] - x0;
+  if (is_triangle(t)) {
+    Dm.row(2).setZero();
+    Dm.col(2) = Vec3::UnitZ();
+  }
+  return Dm;
+}
+
+double checked_volume(const ElementInput& input, std::size_t e) {
+  const Tet& t = input.elements[e];
+  const Mat3 Dm = rest_edges(input, t);
+  const double det = Dm.determinant();
+  if (is_triangle(t)) {
+    const double longest = std::max(Dm.col(0).norm(), Dm.col(1).norm());
+    if (!(det > 0))
+      fail(e, fmt::format("is inverted or flat in the rest shape (area {:g} m^2), expected its nodes "
+                          "counter-clockwise seen from +z; swap two of them",
+                          det / 2));
+    if (!(det > 1e-14 * longest * longest)) fail(e, fmt::format("is degenerate (area {:g} m^2)", det / 2));
+    return det / 2 * input.material[e].thickness;
+  }
+  const double longest = Dm.colwise().norm().maxCoeff();
+  if (!(det > 0))
+    fail(e, fmt::format("is inverted or flat in the rest shape (volume {:g} m^3), expected "
+                        "det(x1-x0, x2-x0, x3-x0) > 0; swap two of its nodes",
+                        det / 6));
+  if (!(det > 1e-14 * longest * longest * longest))
+    fail(e, fmt::format("is degenerate (volume {:g} m^3)", det / 6));
+  return det / 6;
+}
+
+Tet with_ascending_nodes(Tet t) {
+  const int n = is_triangle(t) ? 3 : 4;
+  for (int a = 1; a < n; ++a)
+    for (int b = a; b > 0 && t[b] < t[b - 1]; --b) std::swap(t[b], t[b - 1]);
+  return t;
+}
+
+// Position on a Morton curve through the box of all centres.
+std::vector<std::uint64_t> morton_keys(const ElementInput& input) {
+  std::vector<Vec3> centre(input.elements.size());
+  Vec3 low = Vec3::Constant(std::numeric_limits<double>::max()), high = -low;
+  for (std::size_t e = 0; e < centre.size(); ++e) {
+    const Tet& t = input.elements[e];
+    const int n = is_triangle(t) ? 3 : 4;
+    centre[e] = Vec3::Zero();
+    for (int a = 0; a < n; ++a) centre[e] += input.rest[t[a]] / n;
+    low = low.cwiseMin(centre[e]);
+    high = high.cwiseMax(centre[e]);
+  }
+  const double scale = 2097151.0 / std::max((high - low).maxCoeff(), std::numeric_limits<double>::min());
+  std::vector<std::uint64_t> key(centre.size());
+  for (std::size_t e = 0; e < key.size(); ++e)
+    for (int d = 0; d < 3; ++d) {
+      const auto c = static_cast<std::uint64_t>(std::clamp((centre[e][d] - low[d]) * scale, 0.0, 2097151.0));
+      for (int bit = 0; bit < 21; ++bit) key[e] |= ((c >> bit) & 1) << (3 * bit + d);
+    }
+  return key;
+}
+
+auto kind(const ElementInput& input, Index e) {
+  const ElementMaterial& m = input.material[e];
+  return std::make_tuple(is_triangle(input.elements[e]), m.model, m.fibre);
+}
+
+void fill_lane(const ElementInput& input, const Elements& out, Index e, int lane, bool real, Batch& batch,
+               FibreBatch& fibres) {
+  const Tet t = with_ascending_nodes(input.elements[e]);
+  const ElementMaterial& m = input.material[e];
+  Mat3 B = rest_edges(input, t).inverse();
+  if (is_triangle(t)) B.row(2).setZero();
+  for (int i = 0; i < 9; ++i) batch.B.a[i].set(lane, B.data()[i]);
+  const material::Lame l = material::lame(m.young, m.poisson);
+  batch.volume.set(lane, real ? out.volume[e] : 0.0);
+  batch.mu.set(lane, l.mu);
+  batch.lambda.set(lane, l.lambda);
+  batch.element[lane] = e;
+  for (int a = 0; a < 4; ++a) batch.node[a][lane] = t[a] < 0 ? t[0] : t[a];
+  fibres.k.set(lane, m.fibre_stiffness);
+  const Vec3 direction = m.fibre_direction.normalized();
+  for (int i = 0; i < 3; ++i) fibres.direction[i].set(lane, direction[i]);
+  fibres.channel[lane] = m.activation_channel;
+}
+
+// Batches of the elements order[begin, end): by kind, and along the curve in each kind.
+void make_batches(const ElementInput& input, std::span<Index> order, Elements& out) {
+  std::stable_sort(order.begin(), order.end(),
+                   [&](Index a, Index b) { return kind(input, a) < kind(input, b); });
+  for (std::size_t begin = 0; begin < order.size();) {
+    std::size_t end = begin + 1;
+    while (end < order.size() && end < begin + kLanes && kind(input, order[end]) == kind(input, order[begin]))
+      ++end;
+    Batch batch{};
+    FibreBatch fibres{};
+    std::tie(batch.plane, batch.model, batch.fibre) = kind(input, order[begin]);
+    batch.count = static_cast<std::uint8_t>(end - begin);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const std::size_t i = begin + static_cast<std::size_t>(lane);
+      fill_lane(input, out, order[std::min(i, end - 1)], lane, i < end, batch, fibres);
+    }
+    batch.fibres = -1;
+    if (batch.fibre != FibreModel::kNone) {
+      batch.fibres = static_cast<Index>(out.fibres.size());
+      out.fibres.push_back(fibres);
+    }
+    out.batch.push_back(batch);
+    begin = end;
+  }
+}
+
+// Numbers the items (nodes or blocks) that the chunks touch and finds out which are shared.
+class Targets {
+ public:
+  Targets(Index items, std::vector<Index>& target) : local_(items, -1), chunks_(items, 0), target_(target) {}
+
+  void begin_chunk() { first_ = static_cast<Index>(target_.size()); }
+  // The item's place in the chunk's own array.
+  Index local(Index item) {
+    if (local_[item] < first_) {
+      local_[item] = static_cast<Index>(target_.size());
+      target_.push_back(item);
+      ++chunks_[item];
+    }
+    return local_[item] - first_;
+  }
+  void finish(Shared& shared, std::vector<Index>& idle) {
+    shared.begin.push_back(0);
+    std::vector<Index> next(chunks_.size(), -1);
+    for (std::size_t i = 0; i < chunks_.size(); ++i) {
+      if (chunks_[i] == 0) idle.push_back(static_cast<Index>(i));
+      if (chunks_[i] < 2) continue;
+      next[i] = shared.begin.back();
+      shared.item.push_back(static_cast<Index>(i));
+      shared.begin.push_back(shared.begin.back() + chunks_[i]);
+    }
+    for (Index& t : target_)
+      if (next[t] >= 0) t = -1 - next[t]++;
+  }
+
+ private:
+  std::vector<Index> local_, chunks_;
+  std::vector<Index>& target_;
+  Index first_ = 0;
+};
+
+void number_chunks(Elements& out) {
+  Targets nodes(out.nodes, out.node_target), blocks(out.pattern->blocks(), out.block_target);
+  for (Chunk& chunk : out.chunk) {
+    chunk.node_begin = static_cast<Index>(out.node_target.size());
+    chunk.block_begin = static_cast<Index>(out.block_target.size());
+    nodes.begin_chunk();
+    blocks.begin_chunk();
+    std::vector<std::uint16_t*> missing_nodes, missing_blocks;
+    for (Index b = chunk.batch_begin; b < chunk.batch_end; ++b) {
+      Batch& batch = out.batch[b];
+      for (int lane = 0; lane < batch.count; ++lane) {
+        for (int a = 0; a < 4; ++a) {
+          std::uint16_t& place = batch.local_node[lane][a];
+          if (a == 3 && batch.plane)
+            missing_nodes.push_back(&place);
+          else
+            place = static_cast<std::uint16_t>(nodes.local(batch.node[a][lane]));
+        }
+        for (int k = 0; k < kElementBlocks; ++k) {
+          std::uint16_t& place = batch.local_block[lane][k];
+          const int row = kBlockNodes[k][0], column = kBlockNodes[k][1];
+          if (row == 3 && batch.plane)
+            missing_blocks.push_back(&place);
+          else
+            place = static_cast<std::uint16_t>(
+                blocks.local(out.pattern->find(batch.node[row][lane], batch.node[column][lane])));
+        }
+      }
+    }
+    chunk.node_end = static_cast<Index>(out.node_target.size());
+    chunk.block_end = static_cast<Index>(out.block_target.size());
+    const Index n = chunk.node_end - chunk.node_begin, m = chunk.block_end - chunk.block_begin;
+    for (std::uint16_t* p : missing_nodes) *p = static_cast<std::uint16_t>(n);
+    for (std::uint16_t* p : missing_blocks) *p = static_cast<std::uint16_t>(m);
+    out.max_chunk_nodes = std::max(out.max_chunk_nodes, n);
+    out.max_chunk_blocks = std::max(out.max_chunk_blocks, m);
+  }
+  nodes.finish(out.shared_nodes, out.idle_nodes);
+  blocks.finish(out.shared_blocks, out.idle_blocks);
+}
+
+// Large chunks share fewer blocks, but their sums must stay in the second-level cache (72 bytes a block,
+// about 1.7 blocks an element), and a mesh should give at least some twenty of them to keep all cores busy.
+std::size_t chunk_size(std::size_t elements) {
+  return std::clamp<std::size_t>(elements / 24 / 8 * 8, 256, 2048);
+}
+
+}  // namespace
+
+std::shared_ptr<const Elements> make_elements(const ElementInput& input) {
+  check_sizes(input);
+  auto out = std::make_shared<Elements>();
+  out->nodes = static_cast<Index>(input.rest.size());
+  out->element = input.elements;
+  out->material = input.material;
+  out->mass = VecX::Zero(out->nodes);
+  const std::size_t n = input.elements.size();
+  for (std::size_t e = 0; e < n; ++e) {
+    const Tet& t = input.elements[e];
+    const ElementMaterial& m = input.material[e];
+    check_nodes(input, e);
+    check_material(m, is_triangle(t), e);
+    out->volume.push_back(checked_volume(input, e));
+    const int nodes = is_triangle(t) ? 3 : 4;
+    for (int a = 0; a < nodes; ++a) out->mass[t[a]] += m.density * out->volume[e] / nodes;
+    if (m.fibre != FibreModel::kNone) out->channels = std::max(out->channels, m.activation_channel + 1);
+  }
+  out->pattern = std::make_shared<const BlockPattern>(make_block_pattern(out->nodes, input.elements));
+
+  const std::vector<std::uint64_t> key = morton_keys(input);
+  std::vector<Index> order(n);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return key[a] < key[b]; });
+  const std::size_t size = chunk_size(n);
+  for (std::size_t begin = 0; begin < n; begin += size) {
+    Chunk chunk{};
+    chunk.batch_begin = static_cast<Index>(out->batch.size());
+    make_batches(input, std::span(order).subspan(begin, std::min(size, n - begin)), *out);
+    chunk.batch_end = static_cast<Index>(out->batch.size());
+    out->chunk.push_back(chunk);
+  }
+  number_chunks(*out);
+  return out;
+}
+
+Index element_count(const Elements& elements) { return static_cast<Index>(elements.element.size()); }
+Index node_count(const Elements& elements) { return elements.nodes; }
+std::shared_ptr<const BlockPattern> pattern(const Elements& elements) { return elements.pattern; }
+const VecX& lumped_mass(const Elements& elements) { return elements.mass; }
+const std::vector<double>& rest_volume(const Elements& elements) { return elements.volume; }
+
+}  // namespace limber::fem

@@ -1,0 +1,78 @@
+// How the elements are laid out for assembly. Inside fem/ only.
+//
+// Elements are sorted along a space-filling curve and cut into chunks of a few hundred to two thousand. A
+// chunk sums its elements' forces and blocks in a small array of its own that stays in the cache, in the
+// order of its elements. Nodes and blocks that belong to one chunk alone go from there to the result; those
+// that several chunks share go to a slot per chunk, and the slots are summed in the order of the chunks.
+// Nothing of this depends on the number of threads, so neither do the bits of the result.
+#pragma once
+
+#include <limber/fem/elements.hpp>
+#include <limber/material/small.hpp>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace limber::fem {
+
+inline constexpr int kElementBlocks = 10;  // (0,0) (1,1) (2,2) (3,3) (1,0) (2,0) (3,0) (2,1) (3,1) (3,2)
+
+// Up to kLanes elements of one kind, one per lane; unused lanes repeat the last element with volume 0. The
+// nodes of an element ascend, so that its blocks below the diagonal are stored blocks of K as they are.
+struct Batch {
+  MaterialModel model;
+  FibreModel fibre;
+  bool plane;
+  std::uint8_t count;
+  Index fibres;  // entry of Elements::fibres, -1: none
+  material::M3<Pack> B;
+  Pack volume, mu, lambda;
+  std::array<std::array<Index, kLanes>, 4> node;  // a triangle repeats its first node
+  std::array<Index, kLanes> element;              // number in the input
+  // Where nodes and blocks are in the chunk's own arrays; what a triangle does not have goes to the last
+  // entry.
+  std::array<std::array<std::uint16_t, 4>, kLanes> local_node;
+  std::array<std::array<std::uint16_t, kElementBlocks>, kLanes> local_block;
+};
+
+struct FibreBatch {
+  Pack k;
+  material::V3<Pack> direction;
+  std::array<Index, kLanes> channel;  // -1: no activation
+};
+
+struct Chunk {
+  Index batch_begin, batch_end;
+  Index node_begin, node_end;    // range of Elements::node_target
+  Index block_begin, block_end;  // range of Elements::block_target
+};
+
+// Items (nodes or blocks) that several chunks touch: item i has the slots [begin[i], begin[i+1]).
+struct Shared {
+  std::vector<Index> item;
+  std::vector<Index> begin;
+  Index slots() const { return begin.empty() ? 0 : begin.back(); }
+};
+
+class Elements {
+ public:
+  Index nodes = 0;
+  std::vector<Tet> element;  // as in the input
+  std::vector<ElementMaterial> material;
+  std::vector<double> volume;
+  VecX mass;
+  std::shared_ptr<const BlockPattern> pattern;
+  Index channels = 0;  // activation channels that are used: 0 .. channels - 1
+
+  std::vector<Batch> batch;
+  std::vector<FibreBatch> fibres;
+  std::vector<Chunk> chunk;
+  // For every chunk's own node or block: t >= 0 is the node or block of the result, t < 0 the slot -1 - t.
+  std::vector<Index> node_target, block_target;
+  Shared shared_nodes, shared_blocks;
+  std::vector<Index> idle_nodes, idle_blocks;  // touched by no element
+  Index max_chunk_nodes = 0, max_chunk_blocks = 0;
+};
+
+}  // namespace limber::fem

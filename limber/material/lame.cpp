@@ -1,0 +1,22 @@
+#include <limber/core/error.hpp>
+#include <limber/material/lame.hpp>
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+namespace limber::material {
+
+Lame lame(double young, double poisson) {
+  if (!(young > 0) || !std::isfinite(young))
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("young: found {} Pa, expected a finite number > 0; soft rubber is about 1e6", young));
+  if (!(poisson >= 0 && poisson < 0.5))
+    throw Error(ErrorKind::kInput, fmt::format("poisson: found {}, expected 0 <= poisson < 0.5; "
+                                               "0.5 itself is incompressible, use 0.49 or less",
+                                               poisson));
+  return {young / (2 * (1 + poisson)), young * poisson / ((1 + poisson) * (1 - 2 * poisson))};
+}
+
+}  // namespace limber::material

@@ -1,0 +1,60 @@
+// All isotropic models, and the one switch between them.
+#pragma once
+
+#include <limber/material/arap.hpp>
+#include <limber/material/corotational.hpp>
+#include <limber/material/fixed_corotated.hpp>
+#include <limber/material/material.hpp>
+#include <limber/material/st_venant_kirchhoff.hpp>
+#include <limber/material/stable_neo_hookean.hpp>
+#include <limber/material/stable_neo_hookean_log.hpp>
+
+#include <utility>
+
+namespace limber::material {
+
+// Calls fn(model object) for the model with the given Lame constants.
+template <class T, class Fn>
+decltype(auto) with_model(MaterialModel model, const T& mu, const T& lambda, Fn&& fn) {
+  switch (model) {
+    case MaterialModel::kStableNeoHookeanLog:
+      return std::forward<Fn>(fn)(StableNeoHookeanLog<T>(mu, lambda));
+    case MaterialModel::kCorotational:
+      return std::forward<Fn>(fn)(Corotational<T>(mu, lambda));
+    case MaterialModel::kFixedCorotated:
+      return std::forward<Fn>(fn)(FixedCorotated<T>(mu, lambda));
+    case MaterialModel::kArap:
+      return std::forward<Fn>(fn)(Arap<T>(mu, lambda));
+    case MaterialModel::kStVenantKirchhoff:
+      return std::forward<Fn>(fn)(StVenantKirchhoff<T>(mu, lambda));
+    case MaterialModel::kStableNeoHookean:
+      break;
+  }
+  return std::forward<Fn>(fn)(StableNeoHookean<T>(mu, lambda));
+}
+
+// psi and pk1 of any model at F; `decomposition` is used by the models that are functions of the singular
+// values.
+template <class Model, class T>
+T model_psi(const Model& model, const M3<T>& F, const Svd<T>& decomposition) {
+  if constexpr (Model::kForceNeedsSvd) {
+    (void)F;
+    return model.psi(decomposition.s);
+  } else {
+    (void)decomposition;
+    return model.psi(F);
+  }
+}
+
+template <class Model, class T>
+M3<T> model_pk1(const Model& model, const M3<T>& F, const Svd<T>& decomposition) {
+  if constexpr (Model::kForceNeedsSvd) {
+    (void)F;
+    return times_diagonal_transposed(decomposition.U, model.stress(decomposition.s), decomposition.V);
+  } else {
+    (void)decomposition;
+    return model.pk1(F);
+  }
+}
+
+}  // namespace limber::material

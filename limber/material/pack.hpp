@@ -1,0 +1,116 @@
+// Several doubles that go through the same arithmetic together: one element per lane. Code that is templated
+// on its scalar type T runs on `double` (tests, single elements) and on `Pack` (assembly) alike; for both
+// there are vsqrt, vabs, vmin, vmax, vexp, vlog, select and any.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+namespace limber {
+
+#if defined(__AVX512F__)
+inline constexpr int kLanes = 8;
+#else
+inline constexpr int kLanes = 4;  // two SSE registers on plain x86-64
+#endif
+
+struct Mask {
+  typedef std::int64_t V __attribute__((vector_size(8 * kLanes)));
+  V v;
+
+  Mask operator&(Mask b) const { return {v & b.v}; }
+  Mask operator|(Mask b) const { return {v | b.v}; }
+  Mask operator!() const { return {~v}; }
+  bool operator[](int lane) const { return v[lane] != 0; }
+};
+
+struct Pack {
+  typedef double V __attribute__((vector_size(8 * kLanes)));
+  V v;
+
+  Pack() = default;
+  Pack(double a) : v(a - V{}) {}  // implicit: constants in formulas broadcast (NOLINT)
+  explicit Pack(V a) : v(a) {}
+
+  static Pack load(const double* p) {
+    Pack a;
+    __builtin_memcpy(&a.v, p, sizeof(V));
+    return a;
+  }
+  void store(double* p) const { __builtin_memcpy(p, &v, sizeof(V)); }
+  double operator[](int lane) const { return v[lane]; }
+  void set(int lane, double a) { v[lane] = a; }
+
+  friend Pack operator+(Pack a, Pack b) { return Pack(a.v + b.v); }
+  friend Pack operator-(Pack a, Pack b) { return Pack(a.v - b.v); }
+  friend Pack operator*(Pack a, Pack b) { return Pack(a.v * b.v); }
+  friend Pack operator/(Pack a, Pack b) { return Pack(a.v / b.v); }
+  friend Pack operator-(Pack a) { return Pack(-a.v); }
+  Pack& operator+=(Pack b) { return *this = *this + b; }
+  Pack& operator-=(Pack b) { return *this = *this - b; }
+  Pack& operator*=(Pack b) { return *this = *this * b; }
+  friend Mask operator<(Pack a, Pack b) { return {a.v < b.v}; }
+  friend Mask operator>(Pack a, Pack b) { return {a.v > b.v}; }
+  friend Mask operator<=(Pack a, Pack b) { return {a.v <= b.v}; }
+  friend Mask operator>=(Pack a, Pack b) { return {a.v >= b.v}; }
+  friend Mask operator==(Pack a, Pack b) { return {a.v == b.v}; }
+};
+
+inline Pack select(Mask m, Pack a, Pack b) { return Pack(m.v ? a.v : b.v); }
+inline double select(bool m, double a, double b) { return m ? a : b; }
+
+inline bool any(Mask m) {
+  std::int64_t all = 0;
+  for (int i = 0; i < kLanes; ++i) all |= m.v[i];
+  return all != 0;
+}
+inline bool any(bool m) { return m; }
+
+inline double vsqrt(double a) { return std::sqrt(a); }
+inline Pack vsqrt(Pack a) {
+#if defined(__AVX512F__)
+  // The masked form: g++ 12 warns of its own plain one.
+  return Pack(static_cast<Pack::V>(_mm512_maskz_sqrt_pd(0xff, static_cast<__m512d>(a.v))));
+#elif defined(__AVX__)
+  return Pack(static_cast<Pack::V>(_mm256_sqrt_pd(static_cast<__m256d>(a.v))));
+#elif defined(__SSE2__)
+  double t[kLanes];
+  a.store(t);
+  for (int i = 0; i < kLanes; i += 2) _mm_storeu_pd(t + i, _mm_sqrt_pd(_mm_loadu_pd(t + i)));
+  return Pack::load(t);
+#else
+  for (int i = 0; i < kLanes; ++i) a.set(i, std::sqrt(a[i]));
+  return a;
+#endif
+}
+
+inline double vabs(double a) { return std::abs(a); }
+inline Pack vabs(Pack a) {
+  return Pack((Pack::V)((Mask::V)a.v & (Mask::V{} + std::numeric_limits<std::int64_t>::max())));
+}
+// NaN in `a` gives `b`.
+template <class T>
+T vmin(T a, T b) {
+  return select(a < b, a, b);
+}
+template <class T>
+T vmax(T a, T b) {
+  return select(a > b, a, b);
+}
+
+inline double vexp(double a) { return std::exp(a); }
+inline Pack vexp(Pack a) {
+  for (int i = 0; i < kLanes; ++i) a.set(i, std::exp(a[i]));
+  return a;
+}
+inline double vlog(double a) { return std::log(a); }
+inline Pack vlog(Pack a) {
+  for (int i = 0; i < kLanes; ++i) a.set(i, std::log(a[i]));
+  return a;
+}
+
+}  // namespace limber
