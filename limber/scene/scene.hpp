@@ -182,6 +182,7 @@ struct OutputSpec {
 
 struct Scene {
   std::string name, description;
+  std::string file;              // the scene file as it was named
   std::string folder;            // of the scene file: paths are relative to it
   double h = 5e-3, end = 1;      // time step and end time [s]
   Vec3 gravity{0, -9.81, 0};     // [m/s^2]
@@ -199,8 +200,8 @@ struct Scene {
   std::vector<ObstacleSpec> obstacles;
   ContactSpec contact;
   OutputSpec output;
-  nlohmann::json tests;     // expectations that the scene carries for itself
-  nlohmann::json resolved;  // the fully defaulted JSON
+  nlohmann::json tests;             // expectations that the scene carries for itself
+  nlohmann::ordered_json resolved;  // the fully defaulted JSON, keys in the order of the spec table
 };
 
 }  // namespace limber

@@ -51,13 +51,22 @@ std::string nearest_name(std::string_view name, std::span<const std::string> kno
   return best && (least <= (shortest <= 3 ? 1 : shortest <= 7 ? 2 : 3) || begins) ? *best : "";
 }
 
+std::string joined(std::span<const std::string> names, std::string_view separator) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) out += separator;
+    out += names[i];
+  }
+  return out;
+}
+
 std::string did_you_mean_one_of(std::string_view name, std::span<const std::string> known) {
   if (known.empty()) return "; there are none";
   const std::string near = nearest_name(name, known);
   if (!near.empty()) return fmt::format(", did you mean \"{}\"?", near);
-  std::string list;
-  for (std::size_t i = 0; i < known.size() && i < 12; ++i) list += (i ? ", " : "") + known[i];
-  return "; known: " + list + (known.size() > 12 ? ", ..." : "");
+  constexpr std::size_t kShown = 12;
+  return "; known: " + joined(known.first(std::min(kShown, known.size()))) +
+         (known.size() > kShown ? ", ..." : "");
 }
 
 }  // namespace limber

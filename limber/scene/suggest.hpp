@@ -16,4 +16,7 @@ std::string nearest_name(std::string_view name, std::span<const std::string> kno
 // `, did you mean "young"?`, or `; known: a, b, c` (the first few), or `; there are none`.
 std::string did_you_mean_one_of(std::string_view name, std::span<const std::string> known);
 
+// "a, b, c". (fmt::join makes g++ 12 warn about its own inside.)
+std::string joined(std::span<const std::string> names, std::string_view separator = ", ");
+
 }  // namespace limber

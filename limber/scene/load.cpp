@@ -1,0 +1,392 @@
+#include <limber/core/error.hpp>
+#include <limber/scene/load.hpp>
+#include <limber/scene/read.hpp>
+#include <limber/scene/spec.hpp>
+#include <limber/scene/suggest.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace limber {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kOverride = "--set";
+
+std::string read_text(const std::string& path) {
+  std::error_code ec;
+  if (fs::is_directory(path, ec)) throw Error(ErrorKind::kIo, path + ": is a folder; expected a scene file");
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream content;
+  if (in) content << in.rdbuf();
+  if (!in || (content.fail() && content.tellp() != 0))
+    throw Error(ErrorKind::kIo, fmt::format("{}: cannot be read ({})", path, std::strerror(errno)));
+  return std::move(content).str();
+}
+
+class Loader {
+ public:
+  std::vector<Problem> problems;
+  Marks marks;
+  Json scene = Json::object();
+
+  // Merges a file over what has been merged so far, its includes first.
+  void merge_file(std::string_view text, const std::string& path, bool main) {
+    Marks own;
+    const Json document = parse_json(text, path, own, problems);
+    if (document.is_discarded()) {
+      broken = true;
+      return;
+    }
+    if (!document.is_object()) {
+      problems.push_back({{path, 1}, "", "a scene is an object: { \"limber\": 1, ... }"});
+      broken = true;
+      return;
+    }
+    if (const auto include = document.find("include"); include != document.end()) {
+      std::vector<std::pair<std::string, std::string>> files;  // name, pointer
+      if (include->is_string()) files.emplace_back(include->get<std::string>(), "/include");
+      for (std::size_t i = 0; include->is_array() && i < include->size(); ++i)
+        if ((*include)[i].is_string())
+          files.emplace_back((*include)[i].get<std::string>(), fmt::format("/include/{}", i));
+      for (const auto& [name, pointer] : files) merge_include(name, pointer, path, own);
+    }
+    merge("", scene, document, own, main);
+  }
+
+  void apply_override(const std::string& text) {
+    const std::size_t equals = text.find('=');
+    const std::string pointer = text.substr(0, equals);
+    const auto wrong = [&](const std::string& why) { problems.push_back({{kOverride, 0}, pointer, why}); };
+    if (equals == std::string::npos || pointer.empty() || pointer[0] != '/')
+      return wrong("expected a JSON pointer and a value, as in --set /method/beta=0.5");
+    const std::string value_text = text.substr(equals + 1);
+    std::vector<Problem> ignored;
+    Marks own;
+    Json value = parse_json(value_text, kOverride, own, ignored);
+    if (value.is_discarded()) {
+      if (!value_text.empty() && std::string_view("[{\"").find(value_text[0]) != std::string_view::npos)
+        return wrong(ignored.back().message);
+      value = value_text;
+    }
+    Json* at = &scene;
+    std::string passed;
+    for (std::size_t from = 1;;) {
+      const std::size_t slash = pointer.find('/', from);
+      std::string key = pointer.substr(from, slash == std::string::npos ? slash : slash - from);
+      passed += "/" + key;
+      for (std::size_t tilde = 0; (tilde = key.find('~', tilde)) != std::string::npos; ++tilde)
+        key.replace(tilde, std::min<std::size_t>(2, key.size() - tilde),
+                    key.substr(tilde, 2) == "~1" ? "/" : "~");
+      const bool last = slash == std::string::npos;
+      if (at->is_null() && key == "-") *at = Json::array();
+      if (at->is_array()) {
+        std::size_t i = 0;
+        const auto r = std::from_chars(key.data(), key.data() + key.size(), i);
+        if (key == "-")
+          i = at->size();
+        else if (r.ec != std::errc() || r.ptr != key.data() + key.size() || i >= at->size())
+          return wrong(fmt::format("there is no {}; the list has {} items{}", passed, at->size(),
+                                   at->empty() ? "" : fmt::format(", 0 to {}", at->size() - 1)));
+        if (i == at->size()) at->push_back(Json::object());
+        at = &(*at)[i];
+      } else {
+        // A missing or plain value on the way becomes an object; the checks will say if it must not be one.
+        if (!at->is_object()) *at = Json::object();
+        if (last && value.is_null()) {
+          at->erase(key);
+          return;
+        }
+        at = &(*at)[key];
+      }
+      if (last) break;
+      from = slash + 1;
+    }
+    *at = value;
+    mark_all(pointer, value);
+  }
+
+  bool broken = false;
+
+ private:
+  void merge_include(const std::string& name, const std::string& pointer, const std::string& path,
+                     const Marks& own) {
+    const std::string file = (fs::path(path).parent_path() / name).lexically_normal().string();
+    std::error_code ec;
+    const std::string identity = fs::weakly_canonical(file, ec).string();
+    const auto wrong = [&](const std::string& why) {
+      problems.push_back({own.find(pointer), pointer, why});
+      broken = true;
+    };
+    if (std::find(chain_.begin(), chain_.end(), identity) != chain_.end())
+      return wrong(
+          fmt::format("{} includes itself, directly or through others; remove one of the includes", file));
+    if (chain_.size() > 20) return wrong("includes are nested more than 20 deep");
+    if (++included_ > 1000) return wrong("more than 1000 files are included");
+    std::string text;
+    try {
+      text = read_text(file);
+    } catch (const Error& e) {
+      return wrong(e.what());
+    }
+    chain_.push_back(identity);
+    merge_file(text, file, false);
+    chain_.pop_back();
+  }
+
+  // RFC 7396, with the marks of what comes from `own`.
+  void merge(const std::string& pointer, Json& target, const Json& patch, const Marks& own, bool main) {
+    if (!patch.is_object()) {
+      target = patch;
+      marks.copy(own, pointer, patch);
+      return;
+    }
+    if (!target.is_object()) target = Json::object();
+    marks.set(pointer, own.find(pointer));
+    for (const auto& [key, value] : patch.items()) {
+      if (pointer.empty() && key == "include" && !main) continue;
+      if (value.is_null())
+        target.erase(key);
+      else
+        merge(pointer + "/" + escape_key(key), target[key], value, own, main);
+    }
+  }
+
+  void mark_all(const std::string& pointer, const Json& value) {
+    Marks none;
+    marks.copy(none, pointer, value);
+    marks.set(pointer, {kOverride, 0});
+  }
+
+  std::vector<std::string> chain_;
+  int included_ = 0;
+
+ public:
+  void begin(const std::string& path) {
+    std::error_code ec;
+    chain_.push_back(fs::weakly_canonical(path, ec).string());
+  }
+};
+
+// Checks between different parts of the scene, and the defaults that depend on other parts. Anything of the
+// wrong form has been reported by the spec; here it is passed over.
+class References {
+ public:
+  References(Json& scene, const Marks& marks, std::vector<Problem>& problems)
+      : scene_(scene), marks_(marks), problems_(problems) {}
+
+  void run() {
+    name_bodies();
+    collect_names("/activations", activations_);
+    for (const char* list : {"/constraints", "/forces", "/events"})
+      each(list, [&](Json& item, const std::string& pointer) { body_of(item, pointer); });
+    each("/bodies", [&](Json& body, const std::string& pointer) {
+      if (body.contains("material")) fibre_channel(body["material"], pointer + "/material");
+      if (body.contains("regions") && body["regions"].is_array())
+        for (std::size_t i = 0; i < body["regions"].size(); ++i)
+          fibre_channel(body["regions"][i], fmt::format("{}/regions/{}", pointer, i));
+    });
+    each("/output/bodies", [&](Json& name, const std::string& pointer) { known_body(name, pointer); });
+    each("/method/dynamic", [&](Json& item, const std::string& pointer) {
+      if (!item.is_object()) return;
+      if (item.contains("body")) known_body(item["body"], pointer + "/body");
+      if (item.contains("auto") && item.size() > (item.contains("body") ? 2u : 1u))
+        problem(pointer, "\"auto\" stands alone or with \"body\"; give a selection or a number, not both");
+    });
+  }
+
+ private:
+  void problem(const std::string& pointer, const std::string& message) {
+    problems_.push_back({marks_.find(pointer), pointer, message});
+  }
+
+  template <class F>
+  void each(const std::string& pointer, F&& f) {
+    const Json::json_pointer at(pointer);
+    if (!scene_.contains(at) || !scene_[at].is_array()) return;
+    Json& list = scene_[at];
+    for (std::size_t i = 0; i < list.size(); ++i) f(list[i], fmt::format("{}/{}", pointer, i));
+  }
+
+  void collect_names(const std::string& pointer, std::vector<std::string>& names) {
+    each(pointer, [&](Json& item, const std::string& at) {
+      if (!item.is_object() || !item.contains("name") || !item["name"].is_string()) return;
+      const std::string name = item["name"].get<std::string>();
+      if (std::find(names.begin(), names.end(), name) != names.end())
+        problem(at + "/name", fmt::format("the name \"{}\" is taken; names must differ", name));
+      names.push_back(name);
+    });
+  }
+
+  void name_bodies() {
+    collect_names("/bodies", bodies_);
+    each("/bodies", [&](Json& body, const std::string&) {
+      if (!body.is_object() || body.contains("name")) return;
+      std::string base = "body";
+      if (const auto mesh = body.find("mesh"); mesh != body.end()) {
+        if (mesh->is_string())
+          base = fs::path(mesh->get<std::string>()).stem().string();
+        else if (mesh->is_object() && mesh->contains("shape") && (*mesh)["shape"].is_string())
+          base = (*mesh)["shape"].get<std::string>();
+      }
+      for (char& c : base)
+        if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '-') c = '_';
+      if (base.empty()) base = "body";
+      std::string name = base;
+      for (int n = 2; std::find(bodies_.begin(), bodies_.end(), name) != bodies_.end(); ++n)
+        name = fmt::format("{}-{}", base, n);
+      bodies_.push_back(name);
+      Json named = Json::object();  // the name goes first
+      named["name"] = name;
+      named.update(body);
+      body = std::move(named);
+    });
+  }
+
+  void known_body(const Json& name, const std::string& pointer) {
+    if (!name.is_string()) return;
+    const auto& text = name.get_ref<const std::string&>();
+    if (std::find(bodies_.begin(), bodies_.end(), text) == bodies_.end())
+      problem(pointer, fmt::format("there is no body \"{}\"{}", text, did_you_mean_one_of(text, bodies_)));
+  }
+
+  void body_of(Json& item, const std::string& pointer) {
+    if (!item.is_object()) return;
+    if (item.contains("body")) return known_body(item["body"], pointer + "/body");
+    if (bodies_.size() == 1)
+      item["body"] = bodies_[0];
+    else if (bodies_.size() > 1)
+      problem(pointer, fmt::format("\"body\" is missing: there are several; expected one of \"{}\"",
+                                   joined(bodies_, "\", \"")));
+  }
+
+  void fibre_channel(const Json& material, const std::string& pointer) {
+    if (!material.is_object() || !material.contains("fibre") || !material["fibre"].is_object()) return;
+    const auto channel = material["fibre"].find("activation");
+    if (channel == material["fibre"].end() || !channel->is_string()) return;
+    const auto& name = channel->get_ref<const std::string&>();
+    if (!name.empty() && std::find(activations_.begin(), activations_.end(), name) == activations_.end())
+      problem(pointer + "/fibre/activation",
+              fmt::format("there is no activation \"{}\"{}", name, did_you_mean_one_of(name, activations_)));
+  }
+
+  Json& scene_;
+  const Marks& marks_;
+  std::vector<Problem>& problems_;
+  std::vector<std::string> bodies_, activations_;
+};
+
+std::string folder_of(const std::string& path) {
+  const std::string folder = fs::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+std::string name_from(const std::string& path) {
+  std::string name = fs::path(path).stem().string().substr(0, 100);
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '-' && c != '.') c = '_';
+  return name.empty() || name[0] == '.' ? "scene" : name;
+}
+
+// `name`, meant from folder `from`, as it is called from folder `to`.
+std::string rebased(const std::string& name, const std::string& from, const std::string& to) {
+  if (fs::path(name).is_absolute()) return name;
+  std::error_code ec;
+  const fs::path a = fs::absolute(from, ec).lexically_normal(), b = fs::absolute(to, ec).lexically_normal();
+  if (a == b) return name;
+  return (a / name).lexically_normal().lexically_relative(b).string();
+}
+
+// File names are meant from the file they are written in (from the working folder on the command line); here
+// they become relative to the scene's folder, and missing ones are reported.
+void settle_files(Json& resolved, const std::string& folder, const Marks& marks,
+                  std::vector<Problem>& problems) {
+  for_each_file(resolved, [&](Json& value, const std::string& pointer) {
+    if (!value.is_string()) return;
+    const Mark mark = marks.find(pointer);
+    const std::string given = value.get<std::string>();
+    const std::string from = mark.file == kOverride ? "." : folder_of(mark.file);
+    if (given.empty() || given.find('\0') != std::string::npos) return;
+    value = rebased(given, from, folder);
+    std::error_code ec;
+    const fs::path path = fs::path(folder) / value.get<std::string>();
+    if (!fs::exists(path, ec))
+      problems.push_back(
+          {mark, pointer, fmt::format("there is no file {}", path.lexically_normal().string())});
+  });
+}
+
+// By file, in the order in which files were first mentioned, then by line.
+void in_order_of_files(std::vector<Problem>& problems) {
+  std::vector<std::string> files;
+  const auto rank = [&](const Problem& p) {
+    return std::find(files.begin(), files.end(), p.mark.file) - files.begin();
+  };
+  for (const Problem& p : problems)
+    if (rank(p) == static_cast<std::ptrdiff_t>(files.size())) files.push_back(p.mark.file);
+  std::stable_sort(problems.begin(), problems.end(), [&](const Problem& a, const Problem& b) {
+    return std::pair(rank(a), a.mark.line) < std::pair(rank(b), b.mark.line);
+  });
+}
+
+}  // namespace
+
+LoadResult try_read_scene(std::string_view text, const std::string& path,
+                          std::span<const std::string> overrides) {
+  LoadResult result;
+  Loader loader;
+  loader.begin(path);
+  loader.merge_file(text, path, true);
+  if (!loader.broken) {
+    for (const std::string& o : overrides) loader.apply_override(o);
+    const std::string folder = folder_of(path);
+    if (!loader.scene.contains("name")) loader.scene["name"] = name_from(path);
+    Json resolved = apply_spec(loader.scene, loader.marks, loader.problems);
+    resolved.erase("include");
+    References(resolved, loader.marks, loader.problems).run();
+    settle_files(resolved, folder, loader.marks, loader.problems);
+    if (loader.problems.empty()) {
+      result.scene = read_resolved(resolved, loader.marks);
+      result.scene.file = path;
+      result.scene.folder = folder;
+    }
+  }
+  result.problems = std::move(loader.problems);
+  in_order_of_files(result.problems);
+  return result;
+}
+
+LoadResult try_load_scene(const std::string& path, std::span<const std::string> overrides) {
+  return try_read_scene(read_text(path), path, overrides);
+}
+
+std::vector<Problem> check_scene(const std::string& path, std::span<const std::string> overrides) {
+  return try_load_scene(path, overrides).problems;
+}
+
+Scene load_scene(const std::string& path, std::span<const std::string> overrides) {
+  LoadResult result = try_load_scene(path, overrides);
+  if (result.problems.empty()) return std::move(result.scene);
+  std::string message;
+  for (const Problem& p : result.problems) message += (message.empty() ? "" : "\n") + to_string(p);
+  if (result.problems.size() > 1) message += fmt::format("\n{} problems", result.problems.size());
+  throw Error(ErrorKind::kInput, message);
+}
+
+Json rebase_files(const Scene& scene, const std::string& folder) {
+  Json copy = scene.resolved;
+  for_each_file(copy, [&](Json& value, const std::string&) {
+    value = rebased(value.get<std::string>(), scene.folder, folder);
+  });
+  return copy;
+}
+
+}  // namespace limber
