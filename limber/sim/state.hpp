@@ -17,6 +17,7 @@ struct State {
   std::vector<std::uint8_t> dynamic;      // ConJac: representative node i is dynamic
   std::vector<double> liveliness_window;  // ConJac: past metrics, representative-major [1/s]
   std::int64_t liveliness_steps = 0;
+  double energy_excess = 0;               // ConJac's guard: energy gained and not yet lost again [J]
   std::vector<std::int64_t> events_done;  // indices of scene events that have happened, in order
 };
 
@@ -31,6 +32,7 @@ void visit(S& state, Visitor&& visitor) {
   visitor("dynamic", state.dynamic);
   visitor("liveliness_window", state.liveliness_window);
   visitor("liveliness_steps", state.liveliness_steps);
+  visitor("energy_excess", state.energy_excess);
   visitor("events_done", state.events_done);
 }
 

@@ -1,0 +1,330 @@
+#include <limber/sim/model.hpp>
+
+#include <limber/core/error.hpp>
+#include <limber/io/mesh_io.hpp>
+#include <limber/mesh/check.hpp>
+#include <limber/mesh/generate.hpp>
+#include <limber/scene/selection.hpp>
+#include <limber/scene/varying.hpp>
+#include <limber/sim/model_parts.hpp>
+
+#include <Eigen/Geometry>
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+
+#include <fmt/format.h>
+
+namespace limber {
+namespace {
+
+// Errors of several independent parts of a scene, to be reported together.
+class Problems {
+ public:
+  void collect(const std::function<void()>& part) {
+    try {
+      part();
+    } catch (const Error& e) {
+      kind_ = e.kind();
+      text_ += (text_.empty() ? "" : "\n") + std::string(e.what());
+    }
+  }
+  void raise() const {
+    if (!text_.empty()) throw Error(kind_, text_);
+  }
+
+ private:
+  ErrorKind kind_ = ErrorKind::kInput;
+  std::string text_;
+};
+
+// A body's mesh on its own node numbers: tets, or triangles with -1 in the last place.
+struct BodyMesh {
+  std::vector<Vec3> nodes;
+  std::vector<Tet> elements;
+  IndexSets node_sets, element_sets;
+  Fields element_fields;
+  bool plane = false;
+};
+
+BodyMesh from_tets(TetMesh m) {
+  return {std::move(m.nodes),        std::move(m.tets),           std::move(m.node_sets),
+          std::move(m.element_sets), std::move(m.element_fields), false};
+}
+
+BodyMesh from_triangles(TriMesh m, const BodySpec& spec) {
+  if (guess_role(m) != TriRole::kPlane)
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("body \"{}\": its mesh has triangles that do not lie in a plane z = constant; a body "
+                    "needs tetrahedra, or "
+                    "triangles in the xy plane (`limber mesh tet` makes tetrahedra from a closed surface)",
+                    spec.name));
+  BodyMesh b{std::move(m.nodes),          {},  std::move(m.node_sets), std::move(m.element_sets),
+             std::move(m.element_fields), true};
+  for (const Tri& t : m.triangles) b.elements.push_back({t[0], t[1], t[2], -1});
+  return b;
+}
+
+BodyMesh generate(const BodySpec& spec) {
+  const GenerateSpec& g = *spec.generate;
+  if (g.shape == "box" || g.shape == "bar") return from_tets(make_box(g.size, g.nodes));
+  if (g.shape == "sphere") return from_tets(make_sphere(g.radius, g.edge));
+  if (g.shape == "capsule") return from_tets(make_capsule(g.radius, g.length, g.edge));
+  if (g.shape == "cylinder") return from_tets(make_cylinder(g.radius, g.length, g.edge));
+  if (g.shape == "torus") return from_tets(make_torus(g.radius, g.tube_radius, g.edge));
+  if (g.shape == "rectangle")
+    return from_triangles(make_rectangle(g.size.head<2>(), {g.nodes[0], g.nodes[1]}), spec);
+  throw Error(ErrorKind::kInput, fmt::format("body \"{}\": \"{}\" is not a shape", spec.name, g.shape));
+}
+
+std::string resolve(const Scene& scene, const std::string& file) {
+  return (std::filesystem::path(scene.folder) / file).string();
+}
+
+BodyMesh load(const Scene& scene, const BodySpec& spec) {
+  if (spec.generate) return generate(spec);
+  MeshFile file = read_mesh(resolve(scene, spec.mesh_file));
+  return file.has_tets() ? from_tets(std::move(file.tets()))
+                         : from_triangles(std::move(file.triangles()), spec);
+}
+
+Mat3 rotation_matrix(const Vec3& r) {
+  const double angle = r.norm();
+  return angle > 0 ? Eigen::AngleAxisd(angle, r / angle).toRotationMatrix() : Mat3(Mat3::Identity());
+}
+
+// fit, scale, rotation, translation, in this order.
+void place(const BodySpec& spec, std::vector<Vec3>& nodes) {
+  double fit = 1;
+  if (spec.fit) fit = *spec.fit / bounding_box(nodes).size().maxCoeff();
+  const Mat3 R = rotation_matrix(spec.rotation);
+  for (Vec3& x : nodes) x = R * (fit * spec.scale.cwiseProduct(x)) + spec.translation;
+}
+
+std::vector<Vec3> centroids(const BodyMesh& mesh) {
+  std::vector<Vec3> c;
+  c.reserve(mesh.elements.size());
+  for (const Tet& e : mesh.elements) {
+    const int k = e[3] < 0 ? 3 : 4;
+    Vec3 sum = Vec3::Zero();
+    for (int i = 0; i < k; ++i) sum += mesh.nodes[e[i]];
+    c.push_back(sum / k);
+  }
+  return c;
+}
+
+Index channel(const Scene& scene, const FibreSpec& fibre) {
+  if (fibre.activation.empty()) return -1;
+  for (std::size_t c = 0; c < scene.activations.size(); ++c)
+    if (scene.activations[c].name == fibre.activation) return static_cast<Index>(c);
+  throw Error(ErrorKind::kInput, fmt::format("{}: no activation is called \"{}\"; add it to /activations",
+                                             fibre.where, fibre.activation));
+}
+
+std::vector<ElementMaterial> materials(const Scene& scene, const BodySpec& spec, const BodyMesh& mesh) {
+  const std::vector<Vec3> center = centroids(mesh);
+  std::vector<ElementMaterial> out(center.size());
+  std::vector<Index> all(center.size());
+  for (std::size_t e = 0; e < all.size(); ++e) all[e] = static_cast<Index>(e);
+
+  auto set = [&](const Varying& varying, const std::vector<Index>& where, double ElementMaterial::*member) {
+    const std::vector<double> values = evaluate(varying, center, mesh.element_fields, scene.folder);
+    for (Index e : where) out[e].*member = values[e];
+  };
+  auto set_fibre = [&](const FibreSpec& fibre, const std::vector<Index>& where) {
+    const std::vector<double> stiffness =
+        evaluate(fibre.stiffness, center, mesh.element_fields, scene.folder);
+    const std::vector<Vec3> direction = fibre_directions(fibre, center, mesh.element_fields, scene.folder);
+    const Index c = channel(scene, fibre);
+    for (Index e : where) {
+      out[e].fibre = fibre.model;
+      out[e].fibre_stiffness = stiffness[e];
+      out[e].fibre_direction = direction[e];
+      out[e].activation_channel = c;
+    }
+  };
+
+  for (ElementMaterial& m : out) {
+    m.model = spec.material.model;
+    m.thickness = mesh.plane ? spec.thickness : 0;
+  }
+  set(spec.material.young, all, &ElementMaterial::young);
+  set(spec.material.poisson, all, &ElementMaterial::poisson);
+  set(spec.material.density, all, &ElementMaterial::density);
+  if (spec.material.fibre) set_fibre(*spec.material.fibre, all);
+  for (const RegionSpec& region : spec.regions) {
+    const std::vector<Index> where = select(region.elements, center, mesh.element_sets);
+    if (region.young) set(*region.young, where, &ElementMaterial::young);
+    if (region.poisson) set(*region.poisson, where, &ElementMaterial::poisson);
+    if (region.density) set(*region.density, where, &ElementMaterial::density);
+    if (region.fibre) set_fibre(*region.fibre, where);
+  }
+  return out;
+}
+
+void add_named_sets(const BodySpec& spec, BodyMesh& mesh) {
+  for (const auto& [name, selection] : spec.node_sets)
+    mesh.node_sets[name] = select(selection, mesh.nodes, mesh.node_sets);
+  const std::vector<Vec3> center = centroids(mesh);
+  for (const auto& [name, selection] : spec.element_sets)
+    mesh.element_sets[name] = select(selection, center, mesh.element_sets);
+  for (const RegionSpec& region : spec.regions)
+    if (!region.name.empty())
+      mesh.element_sets[region.name] = select(region.elements, center, mesh.element_sets);
+}
+
+void append(Model& model, const Scene& scene, const BodySpec& spec, BodyMesh mesh) {
+  const Index first_node = model.nodes();
+  const auto first_element = static_cast<Index>(model.mesh.elements.size());
+  std::vector<ElementMaterial> made_of = materials(scene, spec, mesh);
+  model.bodies.push_back(
+      {spec.name, {first_element, first_element + static_cast<Index>(mesh.elements.size())}, mesh.plane});
+  model.body_of_node.insert(model.body_of_node.end(), mesh.nodes.size(),
+                            static_cast<Index>(model.bodies.size()) - 1);
+  model.mesh.rest.insert(model.mesh.rest.end(), mesh.nodes.begin(), mesh.nodes.end());
+  for (Tet e : mesh.elements) {
+    for (Index& i : e)
+      if (i >= 0) i += first_node;
+    model.mesh.elements.push_back(e);
+  }
+  model.mesh.material.insert(model.mesh.material.end(), made_of.begin(), made_of.end());
+  for (auto& [name, ids] : mesh.node_sets) {
+    for (Index& i : ids) i += first_node;
+    model.node_sets[spec.name + "/" + name] = std::move(ids);
+  }
+  for (auto& [name, ids] : mesh.element_sets) {
+    for (Index& e : ids) e += first_element;
+    model.element_sets[spec.name + "/" + name] = std::move(ids);
+  }
+}
+
+}  // namespace
+
+std::vector<Index> select_nodes(const Model& model, const Selection& selection, const std::string& body) {
+  std::vector<Index> ids;  // of the candidates
+  IndexSets sets;
+  if (body.empty() && model.bodies.size() > 1) {
+    // All bodies together: sets go by "body/set".
+    for (Index i = 0; i < model.nodes(); ++i) ids.push_back(i);
+    sets = model.node_sets;
+  } else {
+    std::size_t b = 0;
+    while (b < model.bodies.size() && !body.empty() && model.bodies[b].name != body) ++b;
+    if (b == model.bodies.size())
+      throw Error(ErrorKind::kInput, fmt::format("{}: no body is called \"{}\"", selection.where, body));
+    std::vector<Index> local(static_cast<std::size_t>(model.nodes()), -1);
+    for (Index i = 0; i < model.nodes(); ++i)
+      if (model.body_of_node[i] == static_cast<Index>(b)) {
+        local[i] = static_cast<Index>(ids.size());
+        ids.push_back(i);
+      }
+    const std::string prefix = model.bodies[b].name + "/";
+    for (const auto& [name, members] : model.node_sets) {
+      if (name.compare(0, prefix.size(), prefix) != 0) continue;
+      auto& set = sets[name.substr(prefix.size())];
+      for (Index i : members) set.push_back(local[i]);
+    }
+  }
+  std::vector<Vec3> points;
+  points.reserve(ids.size());
+  for (Index i : ids) points.push_back(model.mesh.rest[i]);
+  std::vector<Index> chosen = select(selection, points, sets);
+  for (Index& i : chosen) i = ids[i];
+  return chosen;
+}
+
+void finish_model(Model& model) {
+  const Index n = model.nodes();
+  model.elements = fem::make_elements(model.mesh);
+  model.pattern = fem::pattern(*model.elements);
+  const VecX& lumped = fem::lumped_mass(*model.elements);
+  model.mass.resize(3 * n);
+  for (Index i = 0; i < n; ++i) model.mass.segment<3>(3 * i).setConstant(lumped[i]);
+
+  Index count = 0;
+  model.piece_of_node = connected_components(n, std::span<const Tet>(model.mesh.elements), &count);
+  model.pieces.assign(static_cast<std::size_t>(count), {});
+  for (Index i = 0; i < n; ++i) {
+    Piece& piece = model.pieces[model.piece_of_node[i]];
+    piece.nodes.push_back(i);
+    piece.mass += lumped[i];
+  }
+  model.size = bounding_box(model.mesh.rest).size().norm();
+  for (Load& load : model.loads) {
+    load.mass = 0;
+    for (Index i : load.nodes) load.mass += lumped[i];
+  }
+}
+
+Model build_model(std::shared_ptr<const Scene> scene_ptr) {
+  const Scene& scene = *scene_ptr;
+  Model model;
+  model.scene = std::move(scene_ptr);
+  Problems problems;
+  for (const BodySpec& spec : scene.bodies)
+    problems.collect([&] {
+      BodyMesh mesh = load(scene, spec);
+      place(spec, mesh.nodes);
+      add_named_sets(spec, mesh);
+      append(model, scene, spec, std::move(mesh));
+    });
+  problems.raise();
+  for (std::size_t c = 0; c < scene.constraints.size(); ++c)
+    problems.collect([&] {
+      model.holds.push_back({c, select_nodes(model, scene.constraints[c].nodes, scene.constraints[c].body)});
+    });
+  for (std::size_t f = 0; f < scene.forces.size(); ++f)
+    problems.collect([&] {
+      model.loads.push_back({f, select_nodes(model, scene.forces[f].nodes, scene.forces[f].body), 0.0});
+    });
+  for (const ActivationSpec& a : scene.activations) model.activations.push_back(a.name);
+  problems.raise();
+
+  model.origin.resize(static_cast<std::size_t>(model.nodes()));
+  for (Index i = 0; i < model.nodes(); ++i) model.origin[i] = i;
+  finish_model(model);
+  return model;
+}
+
+State initial_state(const Model& model) {
+  const Scene& scene = *model.scene;
+  const Index n = model.nodes();
+  State state;
+  state.x.resize(3 * n);
+  state.v.setZero(3 * n);
+  for (Index i = 0; i < n; ++i) node(state.x, i) = model.mesh.rest[i];
+  for (std::size_t b = 0; b < model.bodies.size(); ++b) {
+    const BodySpec& spec = scene.bodies[b];
+    std::vector<Index> nodes;
+    Vec3 center = Vec3::Zero();
+    double mass = 0;
+    for (Index i = 0; i < n; ++i)
+      if (model.body_of_node[i] == static_cast<Index>(b)) nodes.push_back(i);
+    if (!spec.initial_file.empty()) {
+      BodySpec moved = spec;
+      moved.generate.reset();
+      moved.mesh_file = spec.initial_file;
+      BodyMesh mesh = load(scene, moved);
+      if (mesh.nodes.size() != nodes.size())
+        throw Error(
+            ErrorKind::kInput,
+            fmt::format(
+                "body \"{}\": the initial mesh \"{}\" has {} nodes, the rest mesh {}; they must be the "
+                "same nodes in other places",
+                spec.name, spec.initial_file, mesh.nodes.size(), nodes.size()));
+      place(spec, mesh.nodes);
+      for (std::size_t k = 0; k < nodes.size(); ++k) node(state.x, nodes[k]) = mesh.nodes[k];
+    }
+    for (Index i : nodes) {
+      center += model.mass[3 * i] * node(state.x, i);
+      mass += model.mass[3 * i];
+    }
+    center /= mass;
+    for (Index i : nodes)
+      node(state.v, i) = spec.velocity + spec.angular_velocity.cross(Vec3(node(state.x, i)) - center);
+  }
+  return state;
+}
+
+}  // namespace limber
