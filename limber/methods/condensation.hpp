@@ -1,0 +1,71 @@
+// The condensation Jacobian of one step: J, JᵀMJ, JᵀKJ and quasistatic solves, all from one factorisation of
+// K.
+#pragma once
+
+#include <limber/fem/assemble.hpp>
+#include <limber/fem/dof.hpp>
+#include <limber/linalg/cholesky.hpp>
+#include <limber/sim/model.hpp>
+
+#include <Eigen/Cholesky>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace limber {
+
+// Nodes are split into representative nodes (the tail of the factor), of which some are dynamic now, and the
+// rest. With Q all degrees of freedom that are neither held nor dynamic, and signs K = d2E/dx2:
+//   J = [-K_QQ^-1 K_Qd; I]                 Eqs. 6, 7 (and 21: switching a node edits values of the small
+//   tail, never a pattern) w = [-K_QQ^-1 K_Qk v_k; 0; v_k]        how the body follows its held nodes, which
+//   move at v_k M_r = JᵀMJ, S = JᵀKJ                   Eq. 11
+class Condensation {
+ public:
+  Condensation(const Model& model, std::vector<Index> representatives, const CholeskyOptions& options);
+
+  // Computes everything for positions x. `dynamic[i]` says whether representative i is dynamic. False: the
+  // factorisation failed and stayed failed with a shift; why() tells.
+  bool compute(const VecX& x, const std::vector<std::uint8_t>& dynamic, const StepInput& in,
+               PhaseClock& clock);
+
+  // b <- K_QQ^-1 b_Q, zero elsewhere.
+  void solve_quasistatic(VecX& b) const;
+
+  MatX J;                   // 3n x r
+  MatX M_r, S;              // r x r
+  VecX w;                   // 3n
+  VecX k_w;                 // JᵀK w = JᵀK_{:k} v_k
+  fem::Assembled system;    // f and K of the elements at x; K is edited
+  std::vector<Index> dofs;  // the dynamic degrees of freedom: column c of J moves dofs[c]
+  int shifts =
+      0;  // of the last compute(): how often K had to be shifted by a multiple of M to be positive definite
+
+  const std::string& why() const { return why_; }
+  const CholeskyStats& stats() const { return solver_.stats(); }
+
+ private:
+  bool factor(const StepInput& in);
+  void split_tail(const std::vector<std::uint8_t>& dynamic, const StepInput& in);
+
+  // Where node t of the tail meets its neighbours in K.
+  struct Neighbour {
+    Index block, node;
+    bool transposed;
+  };
+
+  const Model& model_;
+  std::vector<Index> tail_;
+  std::vector<std::vector<Neighbour>> tail_rows_;
+  Cholesky solver_;
+  fem::DofEliminator eliminator_;
+  const StepInput* in_ = nullptr;
+  std::vector<Index> active_, inactive_;  // degrees of freedom of the tail, as rows of schur_
+  MatX schur_;                            // of all representative nodes, 3t x 3t
+  MatX C_;  // 3t x r: the tail's motion for unit motions of the dynamic degrees of freedom
+  Eigen::LLT<MatX> schur_inactive_;
+  MatX scratch_;
+  std::vector<double> unshifted_;
+  std::string why_;
+};
+
+}  // namespace limber

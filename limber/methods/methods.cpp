@@ -1,0 +1,34 @@
+#include <limber/methods/methods.hpp>
+
+#include <limber/core/error.hpp>
+#include <limber/methods/conjac.hpp>
+#include <limber/methods/static.hpp>
+#include <limber/methods/vanilla.hpp>
+
+#include <array>
+
+#include <fmt/format.h>
+
+namespace limber {
+namespace {
+
+constexpr std::array kMethods{
+    Method{"vanilla", "full space, linearly implicit: every node is an unknown", make_vanilla},
+    Method{"static", "equilibrium at every step: the reference shape", make_static},
+    Method{"conjac", "condensation Jacobian: a few dynamic nodes move the whole body", make_conjac},
+};
+
+}  // namespace
+
+std::span<const Method> methods() { return kMethods; }
+
+std::unique_ptr<Stepper> make_stepper(const Scene& scene) {
+  for (const Method& m : kMethods)
+    if (scene.method == m.name) return m.make(scene);
+  std::string names;
+  for (const Method& m : kMethods) names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", m.name);
+  throw Error(ErrorKind::kInput,
+              fmt::format("/method/type: \"{}\" is not a method; expected one of {}", scene.method, names));
+}
+
+}  // namespace limber

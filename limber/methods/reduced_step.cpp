@@ -1,0 +1,81 @@
+#include <limber/methods/reduced_step.hpp>
+
+#include <limber/core/error.hpp>
+
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cmath>
+
+namespace limber {
+
+TimeRule time_rule(const std::string& name) {
+  if (name == "guarded") return TimeRule::kGuarded;
+  if (name == "linear-implicit") return TimeRule::kLinearImplicit;
+  if (name == "trapezoidal") return TimeRule::kTrapezoidal;
+  if (name == "modal") return TimeRule::kModal;
+  if (name == "midpoint") return TimeRule::kMidpoint;
+  throw Error(ErrorKind::kInput, "/method/time_rule: \"" + name + "\" is not a time rule");
+}
+
+void ReducedSystem::prepare() {
+  v0 = M.llt().solve(momentum);
+  g_ = force;
+  if (fraction > 0) g_ += fraction * h * (S * predictor + k_w);
+}
+
+ReducedMotion ReducedSystem::linear_implicit(double beta) const {
+  const double s = beta * h * h + h * damping_stiffness;
+  const MatX A = (1 + h * damping_mass) * M + s * S;
+  ReducedMotion m;
+  m.velocity = A.llt().solve(VecX(momentum + h * g_ - s * k_w - h * damping_mass * m_w));
+  m.displacement = h * m.velocity;
+  return m;
+}
+
+ReducedMotion ReducedSystem::theta(double a) const {
+  const double am = damping_mass, bk = damping_stiffness;
+  // M (v1 - v0) = h g - (a h S + C)(y + h w), with y = h((1 - a) v0 + a v1)
+  const MatX A = (1 + a * h * am) * M + (a * a * h * h + a * h * bk) * S;
+  const VecX rhs = momentum + h * g_ - (1 - a) * h * ((a * h + bk) * (S * v0) + am * momentum) -
+                   (a * h * h + h * bk) * k_w - h * am * m_w;
+  ReducedMotion m;
+  m.velocity = A.llt().solve(rhs);
+  m.displacement = h * ((1 - a) * v0 + a * m.velocity);
+  return m;
+}
+
+ReducedMotion ReducedSystem::modal() const {
+  const Eigen::GeneralizedSelfAdjointEigenSolver<MatX> eigen(S, M);
+  const MatX& modes = eigen.eigenvectors();  // modesᵀ M modes = I
+  const VecX speed = modes.transpose() * momentum;
+  // What held nodes impose is taken at the middle of the step.
+  const VecX load = modes.transpose() * (g_ - (0.5 * h + damping_stiffness) * k_w - damping_mass * m_w);
+  VecX q(speed.size()), dq(speed.size());
+  for (Eigen::Index k = 0; k < q.size(); ++k) {
+    const double w2 = std::max(0.0, eigen.eigenvalues()[k]);
+    const double decay = 0.5 * (damping_mass + damping_stiffness * w2);
+    // q'' + 2 decay q' + w2 q = p with q(0) = 0: s is the response to a unit initial speed, ds its rate.
+    const double disc = w2 - decay * decay;
+    double s, ds;
+    if (std::abs(disc) * h * h < 1e-12) {
+      s = h * std::exp(-decay * h);
+      ds = (1 - decay * h) * std::exp(-decay * h);
+    } else if (disc > 0) {
+      const double w = std::sqrt(disc);
+      s = std::exp(-decay * h) * std::sin(w * h) / w;
+      ds = std::exp(-decay * h) * std::cos(w * h) - decay * s;
+    } else {
+      const double w = std::sqrt(-disc);
+      s = (std::exp((w - decay) * h) - std::exp(-(w + decay) * h)) / (2 * w);
+      ds = 0.5 * (std::exp((w - decay) * h) + std::exp(-(w + decay) * h)) - decay * s;
+    }
+    // The response to a unit load is the integral of s; for slow modes its series.
+    const double k_load =
+        w2 * h * h > 1e-8 ? (1 - ds - 2 * decay * s) / w2 : 0.5 * h * h * (1 - 2 * decay * h / 3);
+    q[k] = speed[k] * s + load[k] * k_load;
+    dq[k] = speed[k] * ds + load[k] * s;
+  }
+  return {modes * q, modes * dq};
+}
+
+}  // namespace limber

@@ -1,0 +1,55 @@
+// One time step of the condensed system M_r y'' + C y' + S y = g, C = a M_r + b S: small, dense, and free to
+// be advanced without numerical damping.
+#pragma once
+
+#include <limber/core/types.hpp>
+
+#include <Eigen/Cholesky>
+#include <string>
+
+namespace limber {
+
+enum class TimeRule {
+  kGuarded,         // midpoint, damped only as far as needed to keep the energy from growing; the default
+  kLinearImplicit,  // the paper's, Eq. 11
+  kTrapezoidal,
+  kModal,     // exact in time for the frozen system, mode by mode
+  kMidpoint,  // linearised at x0 + (h/2) v0, symmetric, no damping at all
+};
+TimeRule time_rule(const std::string& name);
+
+struct ReducedMotion {
+  VecX displacement;  // of the dynamic degrees of freedom over the step [m]
+  VecX velocity;      // at the end of the step [m/s]
+};
+
+// Linearised at x0 + fraction h p, p the predicted velocity. `w` is the velocity field that held nodes
+// impose.
+struct ReducedSystem {
+  double h = 0;                                    // [s]
+  MatX M, S;                                       // JᵀMJ [kg], JᵀKJ [N/m]
+  double damping_mass = 0, damping_stiffness = 0;  // Rayleigh a [1/s], b [s]
+  VecX force;                                      // Jᵀf where the system was linearised [N]
+  VecX momentum;                                   // JᵀM(v0 - w) [kg m/s]
+  VecX k_w, m_w;                                   // JᵀK w, JᵀM w
+  VecX predictor;                                  // p on the dynamic degrees of freedom
+  double fraction = 0;
+
+  // Once, before any of the rules.
+  void prepare();
+
+  // Eq. 11: (M + h C + beta h^2 S) v1 = M v0 + h f, y = h v1.
+  ReducedMotion linear_implicit(double beta) const;
+  // y = h((1 - theta) v0 + theta v1), force taken at theta y. 1/2: trapezoidal from the start of the step
+  // (fraction 0), symmetric midpoint (fraction 1/2). 1: implicit Euler.
+  ReducedMotion theta(double theta) const;
+  // Exact solution of the frozen system.
+  ReducedMotion modal() const;
+
+  VecX v0;  // M^-1 momentum
+
+ private:
+  VecX g_;  // force carried back to the start of the step
+};
+
+}  // namespace limber

@@ -1,0 +1,82 @@
+#include <limber/methods/rigid_motion.hpp>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Eigenvalues>
+#include <Eigen/Geometry>
+
+namespace limber {
+namespace {
+
+Mat3 cross_matrix(const Vec3& r) {
+  Mat3 m;
+  m << 0, -r.z(), r.y(), r.z(), 0, -r.x(), -r.y(), r.x(), 0;
+  return m;
+}
+
+Vec3 mass_center(const Model& model, const Piece& piece, const VecX& x) {
+  Vec3 c = Vec3::Zero();
+  for (Index i : piece.nodes) c += model.mass[3 * i] * node(x, i);
+  return c / piece.mass;
+}
+
+}  // namespace
+
+Eigen::Matrix<double, 3, 6> rigid_modes(const Vec3& r, double length) {
+  Eigen::Matrix<double, 3, 6> R;
+  R.leftCols<3>().setIdentity();
+  R.rightCols<3>() = -cross_matrix(r) / length;
+  return R;
+}
+
+Eigen::Matrix<double, 6, Eigen::Dynamic> free_rigid_motions(const Model& model, const Piece& piece,
+                                                            const VecX& x, std::span<const std::uint8_t> held,
+                                                            Vec3& center) {
+  center = mass_center(model, piece, x);
+  Mat6 gram = Mat6::Zero();
+  for (Index i : piece.nodes) {
+    const auto d = 3 * static_cast<std::size_t>(i);
+    if (!(held[d] | held[d + 1] | held[d + 2])) continue;
+    const auto R = rigid_modes(node(x, i) - center, model.size);
+    for (int k = 0; k < 3; ++k)
+      if (held[d + static_cast<std::size_t>(k)]) gram += R.row(k).transpose() * R.row(k);
+  }
+  const Eigen::SelfAdjointEigenSolver<Mat6> eigen(gram);
+  // A held direction has an eigenvalue of the order of (distance between held nodes / size)^2.
+  const double tolerance = 1e-10 * std::max(1.0, eigen.eigenvalues()[5]);
+  Eigen::Index k = 0;
+  while (k < 6 && eigen.eigenvalues()[k] <= tolerance) ++k;
+  return eigen.eigenvectors().leftCols(k);
+}
+
+void relieve_inertia(const Model& model, const VecX& x, const VecX& v, std::span<const std::uint8_t> held,
+                     VecX& f) {
+  for (const Piece& piece : model.pieces) {
+    Vec3 c;
+    const auto N = free_rigid_motions(model, piece, x, held, c);
+    if (N.cols() == 0) continue;
+    Mat6 inertia = Mat6::Zero();
+    Vec6 momentum = Vec6::Zero();
+    for (Index i : piece.nodes) {
+      const auto R = rigid_modes(node(x, i) - c, model.size);
+      inertia += model.mass[3 * i] * R.transpose() * R;
+      momentum += model.mass[3 * i] * R.transpose() * Vec3(node(v, i));
+    }
+    const Eigen::LDLT<MatX> solve(N.transpose() * inertia * N);
+    Vec3 omega = Vec3::Zero();
+    if (N.cols() == 6) omega = Vec6(N * solve.solve(N.transpose() * momentum)).tail<3>() / model.size;
+    Vec6 force = Vec6::Zero();
+    for (Index i : piece.nodes) {
+      const Vec3 r = node(x, i) - c;
+      force += rigid_modes(r, model.size).transpose() *
+               (node(f, i) - model.mass[3 * i] * omega.cross(omega.cross(r)));
+    }
+    const Vec6 acceleration = N * solve.solve(N.transpose() * force);
+    for (Index i : piece.nodes) {
+      const Vec3 r = node(x, i) - c;
+      node(f, i) -=
+          model.mass[3 * i] * (rigid_modes(r, model.size) * acceleration + omega.cross(omega.cross(r)));
+    }
+  }
+}
+
+}  // namespace limber

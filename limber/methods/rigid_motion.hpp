@@ -1,0 +1,33 @@
+// Rigid motions of a connected piece: does a set of degrees of freedom hold it, and how would it accelerate
+// as a rigid body?
+#pragma once
+
+#include <limber/sim/model.hpp>
+
+#include <Eigen/Core>
+#include <cstdint>
+#include <span>
+
+namespace limber {
+
+using Mat6 = Eigen::Matrix<double, 6, 6>;
+using Vec6 = Eigen::Matrix<double, 6, 1>;
+
+// Velocities of a point at `r` from the centre under unit translations and unit rotations (scaled by
+// 1/length, so that all six columns have the same unit).
+Eigen::Matrix<double, 3, 6> rigid_modes(const Vec3& r, double length);
+
+// The rigid motions of `piece` that leave every degree of freedom of `held` (3n flags) at rest, as columns in
+// the basis of rigid_modes about `center`. Six columns: the piece is free; none: it is held.
+Eigen::Matrix<double, 6, Eigen::Dynamic> free_rigid_motions(const Model& model, const Piece& piece,
+                                                            const VecX& x, std::span<const std::uint8_t> held,
+                                                            Vec3& center);
+
+// Inertia relief: subtracts from the force `f` (3n) of every piece that is not held the force M a that its
+// rigid-body acceleration takes, so that what is left deforms the piece and does not move it. Without this
+// the quasistatic nodes of a falling body would sag as if hung from its dynamic nodes. Includes the
+// centripetal acceleration when the piece is entirely free.
+void relieve_inertia(const Model& model, const VecX& x, const VecX& v, std::span<const std::uint8_t> held,
+                     VecX& f);
+
+}  // namespace limber

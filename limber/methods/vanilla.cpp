@@ -1,0 +1,86 @@
+#include <limber/methods/vanilla.hpp>
+
+#include <limber/fem/assemble.hpp>
+#include <limber/fem/dof.hpp>
+#include <limber/linalg/cholesky.hpp>
+#include <limber/methods/system.hpp>
+#include <limber/sim/model.hpp>
+
+#include <optional>
+
+namespace limber {
+namespace {
+
+// The paper writes K = df/dx; ours is K = d2E/dx2 = -df/dx. Eq. 10 then reads (M + beta h^2 K) v = M v0 + h
+// f, here with Rayleigh damping D = a M + b K on the left: A = M + h D + beta h^2 K.
+class Vanilla final : public Stepper {
+ public:
+  explicit Vanilla(const Scene& scene)
+      : beta_(scene.method_options.at("beta")), solver_({scene.solver, scene.ordering}) {}
+
+  // Algorithm 2.
+  StepReport step(const Model& model, State& state, const StepInput& in) override {
+    StepReport report;
+    clock_.reset();
+    if (!eliminator_) {
+      auto phase = clock_.phase("analyze");
+      solver_.analyze(*model.pattern);
+      eliminator_.emplace(*model.pattern);
+    }
+    {  // line 3: f, K at the start of the step
+      auto phase = clock_.phase("assemble");
+      fem::assemble(*model.elements, state.x, in.activation, system_);
+      report.inverted = system_.inverted;
+      if (!system_.finite) return fail(report, not_finite(system_));
+      rhs_ = in.h * (system_.f + external_force(model, in)) + model.mass.cwiseProduct(state.v);
+      form_system(model, in);
+    }
+    {  // line 4: solve for v
+      auto phase = clock_.phase("factor");
+      const FactorStatus status = solver_.factor(system_.K);
+      if (!status.ok) return fail(report, bad_pivot(status));
+    }
+    {
+      auto phase = clock_.phase("solve");
+      state.v = rhs_;
+      solver_.solve(state.v);
+      restore_fixed(in, state.v);
+    }
+    // line 5
+    state.x += in.h * state.v;
+
+    report.dofs = free_dofs(in);
+    report.symbolic_analyses = solver_.stats().analyses;
+    report.phases = clock_.phases();
+    return report;
+  }
+
+ private:
+  // Turns K into A = M + h D + beta h^2 K and moves the held degrees of freedom, whose velocity is known, to
+  // the right.
+  void form_system(const Model& model, const StepInput& in) {
+    const Scene& scene = *model.scene;
+    const double stiffness = in.h * scene.damping_stiffness + beta_ * in.h * in.h;
+    const VecX mass = (1 + in.h * scene.damping_mass) * model.mass;
+    scale_and_add_mass(system_.K, stiffness, mass);
+    eliminator_->multiply_fixed(system_.K, in.fixed, in.fixed_velocity, known_);
+    const double diagonal = mass.mean();
+    rhs_ -= known_;
+    for (Eigen::Index d = 0; d < rhs_.size(); ++d)
+      if (in.fixed[static_cast<std::size_t>(d)]) rhs_[d] = diagonal * in.fixed_velocity[d];
+    eliminator_->eliminate(system_.K, in.fixed, diagonal);
+  }
+
+  const double beta_;  // numerical damping, Eq. 10
+  Cholesky solver_;
+  std::optional<fem::DofEliminator> eliminator_;
+  fem::Assembled system_;
+  VecX rhs_, known_;
+  PhaseClock clock_;
+};
+
+}  // namespace
+
+std::unique_ptr<Stepper> make_vanilla(const Scene& scene) { return std::make_unique<Vanilla>(scene); }
+
+}  // namespace limber
