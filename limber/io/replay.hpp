@@ -28,7 +28,7 @@ namespace limber {
 // "dynamic" and "pinned" (0 or 1), "candidate" (constant, 1 where the method may make the node dynamic);
 // element "energy_density" (J/m^3), "young" (Pa), "region" (index into ReplayTopology::regions), "fibre"
 // (3 components, unit vector in the rest shape, zero where there is none). Every other name is shown as the
-// method's own field.
+// method's own field; element fields named "..._id" are categories (small integers), drawn without smoothing.
 struct ReplayField {
   std::string name;
   std::string unit;  // "m/s"; empty: a pure number

@@ -1,0 +1,140 @@
+#include <limber/core/error.hpp>
+#include <limber/view/codec.hpp>
+#include <limber/view/page.hpp>
+#include <limber/view/page_template.hpp>
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <system_error>
+
+namespace limber::view {
+
+using nlohmann::json;
+
+namespace {
+
+// "<" must not appear in JSON inside HTML: "</script>" would end the element.
+std::string script_text(const json& j) {
+  const std::string text = j.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string out;
+  out.reserve(text.size());
+  for (char c : text) {
+    if (c == '<')
+      out += "\\u003c";
+    else
+      out += c;
+  }
+  return out;
+}
+
+void replace_once(std::string& text, std::string_view mark, const std::string& by) {
+  const std::size_t at = text.find(mark);
+  if (at == std::string::npos)
+    throw Error(ErrorKind::kIo,
+                fmt::format("page: the template lacks '{}'; rebuild web/dist/page.html", mark));
+  text.replace(at, mark.size(), by);
+}
+
+}  // namespace
+
+json page_manifest(const std::string& mode, const std::string& title) {
+  return {{"format", 1},
+          {"mode", mode},
+          {"title", title},
+          {"generator", std::string("limber ") + LIMBER_VERSION},
+          {"runs", json::array()}};
+}
+
+std::string page_html(const json& manifest, const std::vector<const RunEncoder*>& runs) {
+  std::string html(page_template());
+  std::string blocks;
+  for (const RunEncoder* run : runs)
+    for (const RunEncoder::Block& b : run->blocks())
+      blocks +=
+          fmt::format("<script type=\"text/plain\" id=\"limber-{}\">{}</script>\n", b.id, base64(b.bytes));
+  // The blocks first: the marks must not be searched for in user text.
+  replace_once(html, "<!--BLOCKS-->", blocks);
+  replace_once(html, "/*MANIFEST*/", script_text(manifest));
+  return html;
+}
+
+void write_whole(const std::filesystem::path& path, const std::string& text) {
+  std::filesystem::path part = path;
+  part += ".part";
+  {
+    std::ofstream out(part, std::ios::binary);
+    out.write(text.data(), static_cast<std::streamsize>(text.size()));
+    out.close();
+    if (!out)
+      throw Error(ErrorKind::kIo,
+                  fmt::format("{}: cannot be written: {}", path.string(), std::strerror(errno)));
+  }
+  std::error_code error;
+  std::filesystem::rename(part, path, error);
+  if (error)
+    throw Error(ErrorKind::kIo, fmt::format("{}: cannot be written: {}", path.string(), error.message()));
+}
+
+std::unique_ptr<RunEncoder> encode_within(const ReplayReader& reader, const PageOptions& options, double room,
+                                          const std::string& prefix, const std::vector<ExtraField>& extra) {
+  std::vector<EncodeOptions> plans;
+  if (options.inside) plans.push_back({});
+  for (const auto& [bits, field_bits] : {std::pair{16, 12}, {14, 8}, {12, 7}}) {
+    EncodeOptions o;
+    o.inside = false;
+    o.bits = bits;
+    o.field_bits = field_bits;
+    plans.push_back(o);
+  }
+  for (Index every = 2; every <= 64 && reader.frame_count() / every > 50; every *= 2) {
+    EncodeOptions o = plans.back();
+    o.every = every;
+    plans.push_back(o);
+  }
+  const double bytes = room * 3 / 4;  // base64 makes four bytes of three
+  std::unique_ptr<RunEncoder> best;
+  for (std::size_t k = 0; k < plans.size(); ++k) {
+    const bool last = k + 1 == plans.size();
+    if (!last && reader.frame_count() > 128) {  // a look at a few groups tells the size well enough
+      EncodeOptions sample = plans[k];
+      sample.sample = 3;
+      if (RunEncoder(reader, sample, prefix, extra).size() > 1.1 * bytes) continue;
+    }
+    best = std::make_unique<RunEncoder>(reader, plans[k], prefix, extra);
+    if (best->size() <= bytes) break;
+  }
+  return best;
+}
+
+PageReport write_page(const std::filesystem::path& recording, const std::filesystem::path& html,
+                      const PageOptions& options) {
+  PageReport report;
+  std::string text;
+  try {
+    const ReplayReader reader(recording);
+    json manifest = page_manifest("run", reader.header().scene);
+    // Room for the template and the manifest, which grows with the number of frames.
+    const double room =
+        options.max_bytes - static_cast<double>(page_template().size()) - 2e4 - 400.0 * reader.frame_count();
+    const auto run = encode_within(reader, options, std::max(room, 1e5), "a", {});
+    manifest["runs"].push_back(run->manifest());
+    text = page_html(manifest, {run.get()});
+    report.frames = run->frames();
+    report.error = run->error();
+    const json& epochs = run->manifest().at("epochs");
+    report.inside = !epochs.empty() && epochs.back().at("inside").get<bool>();
+    report.notices = run->manifest().at("notices").get<std::vector<std::string>>();
+  } catch (const Error& e) {
+    json manifest = page_manifest("failed", recording.parent_path().filename().string());
+    manifest["failure"] = report.failure = e.what();
+    text = page_html(manifest, {});
+  }
+  report.bytes = text.size();
+  write_whole(html, text);
+  return report;
+}
+
+}  // namespace limber::view

@@ -1,0 +1,430 @@
+// The page: puts the runs on the stage and connects the controls.
+import * as THREE from "three";
+import { barTicks, categoryList, colorBar, markList } from "./legend";
+import { shortNumber } from "./colors";
+import { Controls } from "./controls";
+import { type FieldInfo, type Manifest, Run } from "./data";
+import { byId, el } from "./dom";
+import { comparison, factsOf } from "./facts";
+import { Player } from "./player";
+import { type PlotSpec, Plots, phases, plotSpecs, total } from "./plots";
+import { type Range, RunView } from "./runview";
+import { Stage } from "./stage";
+import type { ClipPlane } from "./surface";
+
+export type Layout = "side" | "overlay" | number; // number: only that run
+
+export class App {
+  readonly runs: Run[];
+  readonly player: Player;
+  readonly plots: Plots;
+  readonly controls: Controls;
+  stage: Stage | null = null;
+  views: RunView[] = [];
+  dark = false;
+  field: FieldInfo | null = null;
+  range: Range | null = null;
+  rangeOfFrame = false;
+  layout: Layout = "side";
+  private picked = -1;
+  private lastDraw = 0;
+  private pointer: { x: number; y: number } | null = null;
+
+  constructor(readonly manifest: Manifest) {
+    this.runs = manifest.runs.map((r) => new Run(r));
+    const reference = this.runs[manifest.compare?.reference ?? 0];
+    this.player = new Player(reference?.manifest.times ?? [], (f) => reference.available(f));
+    this.plots = new Plots(byId("plots"));
+    this.plots.onSeek = (t) => this.player.seekTime(t);
+    this.controls = new Controls(this);
+    this.player.onChange = () => {
+      this.controls.transport.update();
+      this.plots.follow(this.player.time);
+    };
+    byId("scene-name").textContent = manifest.title || "Limber";
+    document.title = `${manifest.title || "run"} · Limber`;
+    byId("scene-sub").textContent = this.subtitle();
+  }
+
+  get reference(): Run {
+    return this.runs[this.manifest.compare?.reference ?? 0];
+  }
+
+  label(k: number) {
+    const m = this.runs[k].manifest;
+    return m.label || m.method || `run ${k + 1}`;
+  }
+
+  private subtitle() {
+    if (this.runs.length > 1) return this.runs.map((_, k) => this.label(k)).join("  ·  ");
+    const m = this.runs[0]?.manifest;
+    if (!m) return "";
+    const sizes = m.epochs[0];
+    return [m.method, sizes ? `${sizes.totalNodes.toLocaleString("en")} nodes` : "", `limber ${m.version}`].filter(Boolean).join("  ·  ");
+  }
+
+  // Called when the first frames of every run can be shown.
+  begin() {
+    if (this.stage || this.runs.some((r) => r.epochs.length === 0)) return;
+    const low = new THREE.Vector3(Infinity, Infinity, Infinity);
+    const high = low.clone().negate();
+    for (const run of this.runs) {
+      for (const g of run.manifest.groups) {
+        low.min(new THREE.Vector3(...g.low));
+        high.max(new THREE.Vector3(...g.high));
+      }
+      const rest = run.epochs[0].rest;
+      for (let i = 0; i < rest.length; i += 3) {
+        const p = new THREE.Vector3().fromArray(rest, i);
+        low.min(p);
+        high.max(p);
+      }
+    }
+    const flat = this.runs.every((r) => r.epochs[0].info.plane);
+    this.stage = new Stage(byId<HTMLCanvasElement>("canvas"), { low, high }, this.reference.manifest.gravity, flat);
+    const size = low.distanceTo(high);
+    this.views = this.runs.map((run) => new RunView(run, size, this.stage!.grid));
+    this.views.forEach((v) => this.stage!.root.add(v.group));
+    byId("corner").textContent = flat ? "" : `grid ${shortNumber(this.stage.grid)} m`;
+    this.controls.build(low, high);
+    this.setLook(this.dark);
+    this.setLayout(this.layout);
+    this.watchPointer();
+  }
+
+  // Called when all data have been decoded, or more of a live run has come.
+  refresh() {
+    this.player.setTimes(this.reference?.manifest.times ?? []);
+    this.plots.set(this.runs.length > 1 ? this.compareSpecs() : plotSpecs(this.reference.rows), this.dark);
+    byId("facts").replaceChildren(...this.runs.flatMap((r, k) => (this.runs.length > 1 ? [el("h2", {}, this.label(k))] : []).concat(factsOf(r) as HTMLHeadingElement[])));
+    if (this.manifest.compare) {
+      byId("section-costs").hidden = false;
+      byId("costs").replaceChildren(...comparison(this.manifest.compare, this.runs.map((_, k) => this.label(k))));
+    }
+    this.setColor(this.field?.id ?? null);
+    this.plots.follow(this.player.time);
+  }
+
+  private compareSpecs(): PlotSpec[] {
+    const specs: PlotSpec[] = [];
+    for (const r of this.manifest.compare?.runs ?? [])
+      specs.push({
+        title: `Distance of ${this.label(r.run)} to ${this.label(this.manifest.compare!.reference)}`,
+        unit: "m",
+        t: r.t,
+        series: [
+          { label: "largest", values: r.max },
+          { label: "RMS", values: r.rms },
+        ],
+      });
+    // One number of every run in one plot, on the reference's times.
+    const together = (title: string, unit: string, of: (run: Run) => ArrayLike<number> | null) => {
+      const t = this.reference.rows.get("t");
+      if (!t) return;
+      const series = this.runs.flatMap((run, k) => {
+        const values = of(run);
+        const times = run.rows.get("t");
+        return values && times ? [{ label: this.label(k), values: resample(times, values, t) }] : [];
+      });
+      if (series.length) specs.push({ title, unit, t, series });
+    };
+    together("Total energy", "J", (run) => {
+      const parts = [...run.rows].filter(([n]) => n.startsWith("energy/") && n !== "energy/total").map(([, v]) => v);
+      return parts.length ? total(parts) : null;
+    });
+    together("Time per step", "ms", (run) => {
+      const parts = phases(run.rows).map((p) => p.values);
+      return parts.length ? total(parts) : null;
+    });
+    together("Unknowns", "", (run) => run.rows.get("dofs") ?? null);
+    return specs;
+  }
+
+  // ---- colour ----
+
+  get fields(): FieldInfo[] {
+    const out: FieldInfo[] = [];
+    for (const run of this.runs)
+      for (const epoch of run.epochs) for (const f of epoch.info.fields) if (!out.some((o) => o.id === f.id)) out.push(f);
+    return out;
+  }
+
+  setColor(id: string | null) {
+    this.field = this.fields.find((f) => f.id === id) ?? null;
+    this.picked = -1;
+    this.range = this.field && !this.field.categories ? this.rangeOf(this.field) : null;
+    for (const v of this.views) {
+      v.color(this.field, this.range);
+      v.uniforms.uPick.value = -1;
+    }
+    this.controls.colorChanged();
+    this.drawLegend();
+    this.touch();
+  }
+
+  // Over the whole run: the largest value but for the topmost 0.2 %, so that one spike does not darken the rest.
+  private rangeOf(field: FieldInfo): Range {
+    const sample: number[] = [];
+    const collect = (run: Run, frame: number) => {
+      const epoch = run.epochOf(frame);
+      const info = epoch.field(field.id);
+      if (!info) return;
+      const x = new Float32Array(epoch.rest.length);
+      run.positions(frame, 0, x);
+      const values = run.fieldValues(info, frame, x);
+      const stride = Math.max(1, Math.floor(values.length / 2000));
+      for (let i = 0; i < values.length; i += stride) if (Number.isFinite(values[i])) sample.push(values[i]);
+    };
+    this.runs.forEach((run, k) => {
+      if (this.rangeOfFrame) collect(run, this.views[k]?.frame ?? 0);
+      else {
+        const count = Math.max(1, run.frameCount);
+        const stride = Math.max(1, Math.floor(count / 16));
+        for (let f = 0; f < count; f += stride) if (run.available(f) || run.frameCount === 0) collect(run, f);
+        if (run.available(count - 1)) collect(run, count - 1);
+      }
+    });
+    sample.sort((a, b) => a - b);
+    const least = sample[0] ?? 0;
+    let high = sample[Math.min(sample.length - 1, Math.floor(0.998 * sample.length))] ?? 1;
+    let low = field.constant || least < 0 ? least : 0;
+    if (!(high > low)) {
+      if (field.constant) low = high / 2;
+      high = low > 0 ? 2 * low : 1;
+    }
+    const log = field.constant && least > 0 && high / least > 30;
+    if (log) low = least;
+    const range: Range = { low, high, log, tick: 0 };
+    const at = barTicks(range);
+    range.tick = log ? 1 : at.length > 1 ? at[1] - at[0] : 0;
+    return range;
+  }
+
+  setContours(on: boolean) {
+    this.contours = on;
+    this.applyRange();
+  }
+  private contours = true;
+
+  private applyRange() {
+    if (this.range) for (const v of this.views) v.setRange(this.contours ? this.range : { ...this.range, tick: 0 });
+    this.touch();
+  }
+
+  setRangeOfFrame(on: boolean) {
+    this.rangeOfFrame = on;
+    this.setColor(this.field?.id ?? null);
+  }
+
+  drawLegend() {
+    const legend = byId("legend");
+    const parts: HTMLElement[] = [];
+    if (this.field && this.range) parts.push(...colorBar(this.field, this.range, !this.rangeOfFrame && !this.field.constant));
+    if (this.field?.categories) {
+      const used = new Set<number>();
+      for (const v of this.views) if (v.colored) for (const k of v.values) used.add(Math.round(k));
+      parts.push(
+        ...categoryList(this.field, [...used].sort((a, b) => a - b).slice(0, 40), this.picked, (k) => {
+          this.picked = k;
+          for (const v of this.views) v.uniforms.uPick.value = k;
+          this.drawLegend();
+          this.touch();
+        }),
+      );
+    }
+    const showing = this.controls.showing;
+    const v = this.views[0];
+    if (v) {
+      const count = (flags: Int32Array | null) => flags?.reduce((a, b) => a + (b ? 1 : 0), 0) ?? 0;
+      const dynamic = count(v.run.mark("dynamic", v.frame));
+      const candidates = v.epoch.candidates?.length ?? 0;
+      const marks = markList({
+        dynamic: showing.nodes ? dynamic : 0,
+        idle: showing.nodes && candidates ? Math.max(0, candidates - dynamic) : 0,
+        pins: showing.pins ? count(v.run.mark("pinned", v.frame)) : 0,
+        fibres: showing.fibres && v.epoch.fibreTets !== null,
+      });
+      if (marks) parts.push(marks);
+    }
+    legend.replaceChildren(...parts);
+  }
+
+  // ---- display ----
+
+  setLook(dark: boolean) {
+    this.dark = dark;
+    document.documentElement.dataset.look = dark ? "dark" : "light";
+    this.stage?.setLook(dark);
+    this.plots.setLook(dark);
+    for (const v of this.views) v.uniforms.uBase.value.set(dark ? 0xcbb9a2 : 0xd2bfa7);
+    this.touch();
+  }
+
+  setLayout(layout: Layout) {
+    this.layout = layout;
+    this.views.forEach((v, k) => {
+      v.group.visible = typeof layout !== "number" || layout === k;
+      v.setOpacity(layout === "overlay" && k !== (this.manifest.compare?.reference ?? 0) ? 0.45 : 1);
+      // One floor and one set of obstacles is enough where runs share a picture.
+      v.obstacles.group.visible = this.controls.showing.obstacles && (layout !== "overlay" || k === 0);
+    });
+    const labels = byId("labels");
+    labels.replaceChildren();
+    labels.className = layout === "overlay" ? "stacked" : "";
+    if (this.runs.length > 1)
+      this.runs.forEach((_, k) => {
+        if (typeof layout === "number" && layout !== k) return;
+        const how = layout === "overlay" ? (k === (this.manifest.compare?.reference ?? 0) ? " (solid)" : " (see-through)") : "";
+        labels.append(el("span", {}, el("b", {}, this.label(k) + how)));
+      });
+    this.touch();
+  }
+
+  setShowing() {
+    for (const v of this.views) v.setShowing(this.controls.showing);
+    this.stage?.showFloor(this.controls.floor && !(this.controls.showing.obstacles && this.views.some((v) => v.obstacles.hasFloor)));
+    this.setLayout(this.layout);
+    this.drawLegend();
+    this.touch();
+  }
+
+  setClip(clip: ClipPlane | null) {
+    for (const v of this.views) v.setClip(clip, this.stage!.root.matrixWorld);
+    this.touch();
+  }
+
+  touch() {
+    if (this.stage) this.stage.changed = true;
+  }
+
+  // ---- time ----
+
+  tick = (now: number) => {
+    requestAnimationFrame(this.tick);
+    const seconds = Math.min(0.1, (now - this.lastDraw) / 1000);
+    this.lastDraw = now;
+    this.player.advance(seconds);
+    const stage = this.stage;
+    if (!stage) return;
+    this.showNow();
+    stage.controls.update();
+    stage.fit();
+    if (!stage.changed) return;
+    stage.changed = false;
+    const columns = this.layout === "side" && this.views.length > 1 ? this.views.map((v) => v.group) : null;
+    stage.draw(columns);
+    this.probe();
+  };
+
+  // Brings every run to the player's time.
+  showNow() {
+    const { frame, mix, time } = this.player;
+    this.views.forEach((v) => {
+      let [f, m] = [frame, mix];
+      if (v.run !== this.reference) [f, m] = frameAt(v.run, time);
+      else if (!v.run.available(f) && v.run.frameCount > 0) f = nearestAvailable(v.run, f);
+      if (v.frame === f && m === 0 && this.shownMix === 0) return;
+      const before = v.frame;
+      v.show(f, m);
+      if (before !== f) {
+        if (this.rangeOfFrame && this.field && !this.field.categories) {
+          this.range = this.rangeOf(this.field);
+          this.applyRange();
+        }
+        this.drawLegend();
+      }
+      this.touch();
+    });
+    this.shownMix = mix;
+  }
+  private shownMix = 0;
+
+  // ---- probing ----
+
+  private watchPointer() {
+    const canvas = byId<HTMLCanvasElement>("canvas");
+    const at = (e: PointerEvent) => {
+      const box = canvas.getBoundingClientRect();
+      return { x: e.clientX - box.left, y: e.clientY - box.top };
+    };
+    let down: { x: number; y: number } | null = null;
+    canvas.addEventListener("pointerdown", (e) => {
+      down = at(e);
+      this.pointer = null;
+      this.probe();
+    });
+    canvas.addEventListener("pointermove", (e) => {
+      if (e.buttons || e.pointerType === "touch") return;
+      this.pointer = at(e);
+      this.probe();
+    });
+    canvas.addEventListener("pointerup", (e) => {
+      const p = at(e);
+      if (e.pointerType === "touch" && down && Math.hypot(p.x - down.x, p.y - down.y) < 8) {
+        this.pointer = p;
+        this.probe();
+      }
+    });
+    canvas.addEventListener("pointerleave", (e) => {
+      if (e.pointerType === "touch") return;
+      this.pointer = null;
+      this.probe();
+    });
+  }
+
+  // The node under the pointer, with its numbers.
+  private probe() {
+    const tip = byId("probe");
+    const stage = this.stage;
+    tip.hidden = true;
+    if (!stage || !this.pointer || this.player.playing) return;
+    const columns = this.layout === "side" ? this.views.length : 1;
+    const { from, direction, column } = stage.ray(this.pointer.x, this.pointer.y, columns);
+    const view = this.layout === "side" ? this.views[column] : this.views[typeof this.layout === "number" ? this.layout : 0];
+    const hit = view.hit(from, direction);
+    if (!hit) return;
+    const x = [0, 1, 2].map((d) => shortNumber(view.x[3 * hit.node + d], 4));
+    const lines = [`node ${view.epoch.nodes[hit.node]}`, `x = (${x.join(", ")}) m`];
+    if (view.colored) {
+      const value = view.valueAt(hit.node, hit.triangle);
+      const name = view.colored.categories ? view.colored.names[Math.round(value)] : undefined;
+      lines.push(`${view.colored.label}: ${name ?? shortNumber(value, 4)} ${view.colored.unit.replace("^3", "³").replace("^2", "²")}`);
+    }
+    tip.textContent = lines.join("\n");
+    tip.hidden = false;
+    const box = byId("stage").getBoundingClientRect();
+    tip.style.left = `${Math.min(this.pointer.x + 14, box.width - tip.offsetWidth - 8)}px`;
+    tip.style.top = `${Math.min(this.pointer.y + 16, box.height - tip.offsetHeight - 8)}px`;
+  }
+}
+
+function frameAt(run: Run, t: number): [number, number] {
+  const times = run.manifest.times;
+  if (!times.length) return [0, 0];
+  let f = 0;
+  while (f + 1 < times.length && times[f + 1] <= t + 1e-9) ++f;
+  const next = times[f + 1];
+  const mix = next !== undefined && t > times[f] && run.epochIndex(f) === run.epochIndex(f + 1) ? (t - times[f]) / (next - times[f]) : 0;
+  return [f, mix < 1e-6 ? 0 : mix];
+}
+
+function nearestAvailable(run: Run, frame: number) {
+  for (let d = 1; d < run.frameCount; ++d) {
+    if (run.available(frame - d)) return frame - d;
+    if (run.available(frame + d)) return frame + d;
+  }
+  return frame;
+}
+
+// Values of a run at the times of another, linear between its own.
+function resample(times: ArrayLike<number>, values: ArrayLike<number>, at: ArrayLike<number>): Float32Array {
+  const out = new Float32Array(at.length);
+  let k = 0;
+  for (let i = 0; i < at.length; ++i) {
+    while (k + 1 < times.length && times[k + 1] <= at[i]) ++k;
+    const span = k + 1 < times.length ? times[k + 1] - times[k] : 0;
+    out[i] = span > 0 && at[i] > times[k] ? values[k] + ((at[i] - times[k]) / span) * (values[k + 1] - values[k]) : values[k];
+    if (at[i] > times[times.length - 1] + 1e-6) out[i] = NaN;
+  }
+  return out;
+}

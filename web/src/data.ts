@@ -1,0 +1,415 @@
+// Reads what limber/view/page_data.cpp writes: a manifest and blocks of deflated bytes.
+
+export interface FieldInfo {
+  id: string;
+  label: string;
+  unit: string;
+  per: "node" | "element";
+  constant: boolean;
+  categories: boolean;
+  names: string[];
+}
+
+export interface ArrayLayout {
+  name: string;
+  type: "f32" | "i32";
+  count: number;
+}
+
+export interface EpochManifest {
+  topology: number;
+  step: number;
+  totalNodes: number;
+  totalElements: number;
+  nodes: number;
+  surfaceNodes: number;
+  elements: number;
+  triangles: number;
+  inside: boolean;
+  plane: boolean;
+  origin: [number, number, number];
+  bodies: { name: string; begin: number; end: number }[];
+  fields: FieldInfo[];
+  block: string;
+  layout: ArrayLayout[];
+}
+
+interface CodedManifest {
+  order: number;
+  spatial: boolean;
+  planes: number;
+}
+
+interface GroupField extends CodedManifest {
+  id: string;
+  per: "node" | "element";
+  map: "exact" | "root" | "linear";
+  low: number;
+  range: number;
+  levels: number;
+}
+
+interface GroupManifest {
+  epoch: number;
+  first: number;
+  count: number;
+  block: string;
+  low: [number, number, number]; // bounding box of all its frames [m]
+  high: [number, number, number];
+  x: CodedManifest;
+  fields: GroupField[];
+}
+
+export interface ObstacleManifest {
+  name: string;
+  shape: "plane" | "sphere" | "capsule" | "box" | "mesh";
+  point: [number, number, number];
+  radius: number;
+  end?: [number, number, number];
+  normal?: [number, number, number];
+  size?: [number, number, number];
+  nodes?: number[];
+  triangles?: number[];
+}
+
+export interface RunManifest {
+  label?: string;
+  scene: string;
+  description: string;
+  method: string;
+  version: string;
+  h: number;
+  end: number;
+  gravity: [number, number, number];
+  parameters: Record<string, unknown> | null;
+  facts: Record<string, unknown> | null;
+  summary: Record<string, unknown> | null;
+  finished: boolean;
+  obstacles: ObstacleManifest[];
+  epochs: EpochManifest[];
+  groups: GroupManifest[];
+  times: number[];
+  steps: number[];
+  poses: number[][];
+  quantum: number;
+  error: number;
+  every: number;
+  recordedFrames: number;
+  notices: string[];
+  rows: { block: string; layout: ArrayLayout[]; every: number };
+}
+
+export interface CompareManifest {
+  reference: number;
+  runs: { run: number; t: number[]; max: number[]; rms: number[]; worst: { max: number; t: number; node: number } }[];
+  costs: { columns: string[]; rows: (string | number)[][] };
+}
+
+export interface Manifest {
+  format: number;
+  mode: "run" | "compare" | "live" | "failed";
+  generator: string;
+  title: string;
+  failure?: string;
+  runs: RunManifest[];
+  compare?: CompareManifest;
+}
+
+export class DamagedData extends Error {}
+
+export type BlockSource = (id: string) => Promise<Uint8Array>;
+
+// A block of the page itself: base64 text in a <script id="limber-ID">, then zlib.
+export async function embeddedBlock(id: string): Promise<Uint8Array> {
+  const element = document.getElementById(`limber-${id}`);
+  if (!element) throw new DamagedData(`block ${id} is missing`);
+  return inflate(id, fromBase64(id, element.textContent ?? ""));
+}
+
+export function fromBase64(id: string, text: string): Uint8Array {
+  let binary: string;
+  try {
+    binary = atob(text.trim());
+  } catch {
+    throw new DamagedData(`block ${id} is not base64`);
+  }
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; ++i) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}
+
+export async function inflate(id: string, bytes: Uint8Array): Promise<Uint8Array> {
+  try {
+    const stream = new Blob([bytes as BlobPart]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  } catch {
+    throw new DamagedData(`block ${id} cannot be unpacked (its checksum does not fit)`);
+  }
+}
+
+// Splits a block of 4-byte numbers in byte planes into its arrays.
+export function readArrays(id: string, bytes: Uint8Array, layout: ArrayLayout[]) {
+  const out = new Map<string, Float32Array | Int32Array>();
+  let at = 0;
+  for (const { name, type, count } of layout) {
+    if (at + 4 * count > bytes.length) throw new DamagedData(`block ${id} is too short`);
+    const words = new Uint32Array(count);
+    for (let i = 0; i < count; ++i)
+      words[i] =
+        bytes[at + i] | (bytes[at + count + i] << 8) | (bytes[at + 2 * count + i] << 16) | (bytes[at + 3 * count + i] << 24);
+    at += 4 * count;
+    if (type === "f32") {
+      out.set(name, new Float32Array(words.buffer));
+    } else {
+      const values = new Int32Array(count);
+      let last = 0;
+      for (let i = 0; i < count; ++i) values[i] = last = (last + unzigzag(words[i])) | 0;
+      out.set(name, values);
+    }
+  }
+  return out;
+}
+
+const unzigzag = (v: number) => (v >>> 1) ^ -(v & 1);
+
+// Undoes encode_frames() of limber/view/codec.cpp: the quantised values of each frame.
+function decodeFrames(
+  bytes: Uint8Array,
+  at: number,
+  coded: CodedManifest,
+  frames: number,
+  items: number,
+  components: number,
+  reference: Int32Array | null,
+  parent: Int32Array,
+): { values: Int32Array[]; next: number } {
+  const perFrame = items * components;
+  const total = frames * perFrame;
+  const next = at + total * coded.planes;
+  if (next > bytes.length) throw new DamagedData("a group of frames is too short");
+  const values: Int32Array[] = [];
+  const residual = new Int32Array(perFrame);
+  for (let f = 0; f < frames; ++f) {
+    for (let d = 0; d < components; ++d) {
+      const from = at + f * perFrame + d * items;
+      for (let i = 0; i < items; ++i) {
+        let word = 0;
+        for (let p = 0; p < coded.planes; ++p) word |= bytes[from + p * total + i] << (8 * p);
+        residual[i * components + d] = unzigzag(word >>> 0);
+      }
+    }
+    if (coded.spatial)
+      for (let i = 0; i < items; ++i) {
+        const p = parent[i];
+        if (p >= 0)
+          for (let d = 0; d < components; ++d)
+            residual[i * components + d] = (residual[i * components + d] + residual[p * components + d]) | 0;
+      }
+    const q = new Int32Array(perFrame);
+    if (f === 0) {
+      for (let i = 0; i < perFrame; ++i) q[i] = ((reference ? reference[i] : 0) + residual[i]) | 0;
+    } else if (coded.order === 0) {
+      q.set(residual);
+    } else if (coded.order === 1 || f === 1) {
+      const a = values[f - 1];
+      for (let i = 0; i < perFrame; ++i) q[i] = (a[i] + residual[i]) | 0;
+    } else {
+      const a = values[f - 1];
+      const b = values[f - 2];
+      for (let i = 0; i < perFrame; ++i) q[i] = (2 * a[i] - b[i] + residual[i]) | 0;
+    }
+    values.push(q);
+  }
+  return { values, next };
+}
+
+// One topology.
+export class Epoch {
+  readonly rest: Float32Array;
+  readonly nodes: Int32Array; // page node -> node of the recording
+  readonly parent: Int32Array;
+  readonly triangles: Int32Array;
+  readonly triangleElement: Int32Array;
+  readonly tets: Int32Array | null;
+  readonly fibreTets: Int32Array | null;
+  readonly fibreDirection: Float32Array | null;
+  readonly candidates: Int32Array | null;
+  readonly constants = new Map<string, Float32Array>();
+  readonly quantisedRest: Int32Array;
+
+  constructor(
+    readonly info: EpochManifest,
+    quantum: number,
+    arrays: Map<string, Float32Array | Int32Array>,
+  ) {
+    const ints = (name: string) => arrays.get(name) as Int32Array;
+    this.rest = arrays.get("rest") as Float32Array;
+    this.nodes = ints("nodes");
+    this.parent = ints("parent");
+    this.triangles = ints("triangles");
+    this.triangleElement = ints("triangleElement");
+    this.tets = ints("tets") ?? null;
+    this.fibreTets = ints("fibreTets") ?? null;
+    this.fibreDirection = (arrays.get("fibreDirection") as Float32Array) ?? null;
+    this.candidates = ints("candidates") ?? null;
+    for (const [name, values] of arrays)
+      if (name.startsWith("field:")) this.constants.set(name.slice(6), values as Float32Array);
+    this.quantisedRest = new Int32Array(this.rest.length);
+    for (let i = 0; i < this.rest.length; ++i)
+      this.quantisedRest[i] = Math.floor((this.rest[i] - info.origin[i % 3]) / quantum + 0.5);
+  }
+
+  field(id: string): FieldInfo | undefined {
+    return this.info.fields.find((f) => f.id === id);
+  }
+}
+
+interface FrameField {
+  coding: GroupField;
+  values: Int32Array;
+}
+
+interface Frame {
+  epoch: number;
+  x: Int32Array;
+  fields: Map<string, FrameField>;
+}
+
+// Columns of numbers over the steps.
+export type Rows = Map<string, Float32Array>;
+
+export class Run {
+  readonly epochs: Epoch[] = [];
+  readonly frames: (Frame | null)[] = []; // null: not yet decoded, or damaged
+  rows: Rows = new Map();
+  readonly damage: string[] = [];
+  private rowsBlock = "";
+  private groupsDone = 0;
+
+  constructor(public manifest: RunManifest) {}
+
+  get frameCount() {
+    return this.manifest.times.length;
+  }
+
+  // Decodes what the manifest lists and has not been decoded; `progress` is called after every group.
+  async load(source: BlockSource, progress: () => void) {
+    const m = this.manifest;
+    for (let e = this.epochs.length; e < m.epochs.length; ++e) {
+      const info = m.epochs[e];
+      this.epochs.push(new Epoch(info, m.quantum, readArrays(info.block, await source(info.block), info.layout)));
+    }
+    if (m.rows && m.rows.block !== this.rowsBlock) {
+      try {
+        this.rows = readArrays(m.rows.block, await source(m.rows.block), m.rows.layout) as Rows;
+      } catch (error) {
+        this.noteDamage(error, "the plots cannot be shown");
+      }
+      this.rowsBlock = m.rows.block;
+    }
+    while (this.frames.length < m.times.length) this.frames.push(null);
+    for (; this.groupsDone < m.groups.length; ++this.groupsDone) {
+      const group = m.groups[this.groupsDone];
+      try {
+        this.decodeGroup(group, await source(group.block));
+      } catch (error) {
+        this.noteDamage(error, `frames ${group.first} to ${group.first + group.count - 1} cannot be shown`);
+      }
+      progress();
+    }
+  }
+
+  private noteDamage(error: unknown, consequence: string) {
+    if (!(error instanceof DamagedData)) throw error;
+    this.damage.push(`${error.message}: ${consequence}.`);
+  }
+
+  private decodeGroup(group: GroupManifest, bytes: Uint8Array) {
+    const epoch = this.epochs[group.epoch];
+    const nodes = epoch.nodes.length;
+    const x = decodeFrames(bytes, 0, group.x, group.count, nodes, 3, epoch.quantisedRest, epoch.parent);
+    let at = x.next;
+    const fields = group.fields.map((coding) => {
+      const items = coding.per === "node" ? nodes : epoch.info.elements;
+      const decoded = decodeFrames(bytes, at, coding, group.count, items, 1, null, epoch.parent);
+      at = decoded.next;
+      return { coding, values: decoded.values };
+    });
+    for (let f = 0; f < group.count; ++f)
+      this.frames[group.first + f] = {
+        epoch: group.epoch,
+        x: x.values[f],
+        fields: new Map(fields.map(({ coding, values }) => [coding.id, { coding, values: values[f] }])),
+      };
+  }
+
+  available(frame: number) {
+    return frame >= 0 && frame < this.frames.length && this.frames[frame] !== null;
+  }
+
+  epochOf(frame: number): Epoch {
+    return this.epochs[this.frames[frame]?.epoch ?? 0];
+  }
+
+  epochIndex(frame: number): number {
+    return this.frames[frame]?.epoch ?? 0;
+  }
+
+  // Positions of the page's nodes between frame and frame + 1 (mix 0..1); the rest shape where there is no frame.
+  positions(frame: number, mix: number, out: Float32Array) {
+    const a = this.frames[frame];
+    if (!a) {
+      out.set(this.epochs[0].rest.subarray(0, out.length));
+      return;
+    }
+    const [ox, oy, oz] = this.epochs[a.epoch].info.origin;
+    const q = this.manifest.quantum;
+    const b = mix > 0 ? this.frames[frame + 1] : null;
+    if (b && b.epoch === a.epoch) {
+      const A = a.x;
+      const B = b.x;
+      for (let i = 0; i < out.length; i += 3) {
+        out[i] = ox + q * (A[i] + mix * (B[i] - A[i]));
+        out[i + 1] = oy + q * (A[i + 1] + mix * (B[i + 1] - A[i + 1]));
+        out[i + 2] = oz + q * (A[i + 2] + mix * (B[i + 2] - A[i + 2]));
+      }
+    } else {
+      const A = a.x;
+      for (let i = 0; i < out.length; i += 3) {
+        out[i] = ox + q * A[i];
+        out[i + 1] = oy + q * A[i + 1];
+        out[i + 2] = oz + q * A[i + 2];
+      }
+    }
+  }
+
+  // Values of a field per node or element. `x` are the positions of the same moment (for the displacement).
+  fieldValues(field: FieldInfo, frame: number, x: Float32Array): Float32Array {
+    const epoch = this.epochOf(frame);
+    if (field.id === "displacement") {
+      const rest = epoch.rest;
+      const out = new Float32Array(rest.length / 3);
+      for (let i = 0; i < out.length; ++i)
+        out[i] = Math.hypot(x[3 * i] - rest[3 * i], x[3 * i + 1] - rest[3 * i + 1], x[3 * i + 2] - rest[3 * i + 2]);
+      return out;
+    }
+    const constant = epoch.constants.get(field.id);
+    if (constant) return constant;
+    const out = new Float32Array(field.per === "node" ? epoch.nodes.length : epoch.info.elements);
+    const stored = this.frames[frame]?.fields.get(field.id);
+    if (stored) {
+      const { low, range, levels, map } = stored.coding;
+      const q = stored.values;
+      for (let i = 0; i < out.length; ++i) {
+        const u = q[i] / levels;
+        out[i] = low + range * (map === "root" ? u * u : u);
+      }
+    }
+    return out;
+  }
+
+  // A mark ("dynamic", "pinned") per node, or null where the run has none.
+  mark(id: string, frame: number): Int32Array | null {
+    return this.frames[frame]?.fields.get(id)?.values ?? null;
+  }
+}

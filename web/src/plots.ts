@@ -1,0 +1,250 @@
+// Plots over time with a line at the shown frame; a click goes there.
+import uPlot from "uplot";
+import { shortNumber } from "./colors";
+import type { Rows } from "./data";
+
+export interface Series {
+  label: string;
+  values: ArrayLike<number>;
+}
+
+export interface PlotSpec {
+  title: string;
+  unit: string;
+  t: ArrayLike<number>;
+  series: Series[];
+}
+
+const strokes = {
+  light: ["#1f5fd0", "#b4470a", "#0c7d5a", "#8a3a8f", "#6b5b00", "#47525e", "#a51c3a"],
+  dark: ["#86b4ff", "#ffa46b", "#5fd6a9", "#e39be6", "#e6cf5a", "#b4c0cc", "#ff8fa3"],
+};
+const dashes = [[], [7, 4], [2, 3], [9, 3, 2, 3], [12, 5], [4, 2], [1, 4]];
+
+const groups: Record<string, { title: string; unit: string }> = {
+  energy: { title: "Energy", unit: "J" },
+  liveliness: { title: "Liveliness", unit: "1/s" },
+  phase: { title: "Time per step, by phase", unit: "ms" },
+  dofs: { title: "Unknowns", unit: "" },
+  iterations: { title: "Iterations", unit: "" },
+  contacts: { title: "Contacts", unit: "" },
+  residual: { title: "Residual", unit: "N" },
+};
+const order = ["energy", "liveliness", "dofs", "phase", "contacts", "iterations", "residual"];
+const maxSeries = 7;
+
+const mean = (v: ArrayLike<number>) => {
+  let sum = 0;
+  let n = 0;
+  for (let i = 0; i < v.length; ++i)
+    if (Number.isFinite(v[i])) {
+      sum += v[i];
+      ++n;
+    }
+  return n ? sum / n : 0;
+};
+
+// Top-level phases ("assemble", not "assemble/gather"), longest first.
+export function phases(rows: Rows): { name: string; values: Float32Array; mean: number }[] {
+  return [...rows]
+    .filter(([name]) => name.startsWith("phase/") && name.split("/").length === 2)
+    .map(([name, values]) => ({ name: name.slice(6), values, mean: mean(values) }))
+    .sort((a, b) => b.mean - a.mean);
+}
+
+// Sum over the columns, row by row.
+export function total(columns: ArrayLike<number>[]): Float32Array {
+  const out = new Float32Array(columns[0]?.length ?? 0);
+  for (const c of columns) for (let i = 0; i < out.length; ++i) out[i] += Number.isFinite(c[i]) ? c[i] : 0;
+  return out;
+}
+
+export function plotSpecs(rows: Rows): PlotSpec[] {
+  const t = rows.get("t");
+  if (!t || t.length === 0) return [];
+  const byGroup = new Map<string, Series[]>();
+  for (const [name, values] of rows) {
+    if (name === "t" || name === "step") continue;
+    const slash = name.indexOf("/");
+    const group = slash < 0 ? name : name.slice(0, slash);
+    if (group === "phase") continue;
+    if (!groups[group] && slash < 0 && constant(values)) continue; // nothing to see
+    if (!byGroup.has(group)) byGroup.set(group, []);
+    byGroup.get(group)!.push({ label: (slash < 0 ? name : name.slice(slash + 1)).replaceAll("_", " "), values });
+  }
+  const energy = byGroup.get("energy");
+  if (energy && energy.length > 1 && !energy.some((s) => s.label === "total"))
+    energy.unshift({ label: "total", values: total(energy.map((s) => s.values)) });
+  const timed = phases(rows);
+  if (timed.length) {
+    const series: Series[] = timed.slice(0, maxSeries - 1).map((p) => ({ label: p.name, values: p.values }));
+    if (timed.length > series.length)
+      series.push({ label: "other", values: total(timed.slice(series.length).map((p) => p.values)) });
+    byGroup.set("phase", series);
+  }
+  const rank = (g: string) => (order.indexOf(g) < 0 ? order.length : order.indexOf(g));
+  return [...byGroup]
+    .filter(([group, series]) => !["contacts", "iterations", "residual"].includes(group) || !series.every((s) => constant(s.values)))
+    .sort((a, b) => rank(a[0]) - rank(b[0]))
+    .map(([group, series]) => ({
+      title: groups[group]?.title ?? group.replaceAll("_", " "),
+      unit: groups[group]?.unit ?? "",
+      t,
+      series: series.slice(0, maxSeries),
+    }));
+}
+
+function constant(v: ArrayLike<number>) {
+  for (let i = 1; i < v.length; ++i) if (v[i] !== v[0]) return false;
+  return true;
+}
+
+interface Plot {
+  spec: PlotSpec;
+  chart: uPlot;
+  line: HTMLElement;
+  values: HTMLElement[];
+}
+
+export class Plots {
+  private plots: Plot[] = [];
+  private specs: PlotSpec[] = [];
+  private dark = false;
+  private time = 0;
+  onSeek: (t: number) => void = () => {};
+
+  constructor(private readonly host: HTMLElement) {
+    new ResizeObserver(() => this.resize()).observe(host);
+  }
+
+  set(specs: PlotSpec[], dark: boolean) {
+    this.specs = specs;
+    this.dark = dark;
+    for (const p of this.plots) p.chart.destroy();
+    this.host.replaceChildren();
+    this.plots = [];
+    if (!specs.length) {
+      const empty = document.createElement("p");
+      empty.className = "hint";
+      empty.textContent = "The recording has no rows to plot.";
+      this.host.append(empty);
+    }
+    for (const spec of specs) this.plots.push(this.make(spec));
+    this.follow(this.time);
+  }
+
+  setLook(dark: boolean) {
+    if (dark !== this.dark) this.set(this.specs, dark);
+  }
+
+  private make(spec: PlotSpec): Plot {
+    const box = document.createElement("div");
+    box.className = "plot";
+    const title = document.createElement("h3");
+    title.textContent = spec.title;
+    if (spec.unit) {
+      const unit = document.createElement("span");
+      unit.textContent = ` [${spec.unit}]`;
+      title.append(unit);
+    }
+    const area = document.createElement("div");
+    area.setAttribute("role", "img");
+    area.setAttribute(
+      "aria-label",
+      `${spec.title} over time: ${spec.series.map((s) => `${s.label} from ${shortNumber(s.values[0])} to ${shortNumber(s.values[s.values.length - 1])}`).join(", ")}`,
+    );
+    const legend = document.createElement("div");
+    legend.className = "series";
+    box.append(title, area, legend);
+    this.host.append(box);
+
+    const style = getComputedStyle(document.documentElement);
+    const ink = style.getPropertyValue("--soft").trim();
+    const grid = { stroke: style.getPropertyValue("--line").trim(), width: 1 };
+    const colors = this.dark ? strokes.dark : strokes.light;
+    const axis = { stroke: ink, grid, ticks: { ...grid, size: 4 }, font: "11px system-ui, sans-serif" };
+    const values: HTMLElement[] = [];
+    const chart = new uPlot(
+      {
+        width: Math.max(200, this.host.clientWidth - 36),
+        height: 132,
+        padding: [8, 10, 0, 0],
+        legend: { show: false },
+        scales: { x: { time: false } },
+        cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
+        axes: [
+          { ...axis, size: 26, values: (_u, v) => v.map((x) => `${shortNumber(x)} s`), space: 70 },
+          { ...axis, size: 54, values: (_u, v) => v.map((x) => shortNumber(x)), space: 28 },
+        ],
+        series: [
+          {},
+          ...spec.series.map((s, k) => ({
+            label: s.label,
+            stroke: colors[k % colors.length],
+            width: 1.6,
+            dash: dashes[k % dashes.length],
+            points: { show: false },
+            spanGaps: true,
+          })),
+        ],
+        hooks: {
+          setCursor: [(u: uPlot) => this.writeValues(spec, values, u.cursor.idx ?? null)],
+        },
+      },
+      [spec.t, ...spec.series.map((s) => s.values)] as unknown as uPlot.AlignedData,
+      area,
+    );
+    spec.series.forEach((s, k) => {
+      const item = document.createElement("span");
+      item.innerHTML = `<svg viewBox="0 0 24 8" aria-hidden="true"><path d="M0 4h24" stroke="${colors[k % colors.length]}" stroke-width="2.2" stroke-linecap="butt" stroke-dasharray="${dashes[k % dashes.length].join(" ")}"/></svg>`;
+      const value = document.createElement("b");
+      item.append(s.label, value);
+      values.push(value);
+      legend.append(item);
+    });
+    const line = document.createElement("div");
+    line.className = "now";
+    chart.over.append(line);
+    chart.over.addEventListener("click", (e) => {
+      const x = e.clientX - chart.over.getBoundingClientRect().left;
+      this.onSeek(chart.posToVal(x, "x"));
+    });
+    chart.over.addEventListener("pointerleave", () => this.follow(this.time));
+    return { spec, chart, line, values };
+  }
+
+  private writeValues(spec: PlotSpec, targets: HTMLElement[], index: number | null) {
+    if (index === null) return;
+    spec.series.forEach((s, k) => {
+      if (targets[k]) targets[k].textContent = shortNumber(s.values[index]);
+    });
+  }
+
+  // Moves the line to time t.
+  follow(t: number) {
+    this.time = t;
+    for (const p of this.plots) {
+      p.line.style.left = `${p.chart.valToPos(t, "x") - 1}px`;
+      if (p.chart.cursor.left === undefined || p.chart.cursor.left < 0)
+        this.writeValues(p.spec, p.values, nearest(p.spec.t, t));
+    }
+  }
+
+  resize() {
+    const width = this.host.clientWidth - 36;
+    if (width < 100) return;
+    for (const p of this.plots) if (Math.abs(p.chart.width - width) > 1) p.chart.setSize({ width, height: 132 });
+    this.follow(this.time);
+  }
+}
+
+function nearest(t: ArrayLike<number>, x: number) {
+  let low = 0;
+  let high = t.length - 1;
+  while (high - low > 1) {
+    const mid = (low + high) >> 1;
+    if (t[mid] <= x) low = mid;
+    else high = mid;
+  }
+  return x - t[low] < t[high] - x ? low : high;
+}

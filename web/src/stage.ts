@@ -1,0 +1,171 @@
+// Renderer, light, floor and camera. The world is turned and scaled so that "up" is +y and the scene has size 1.
+import * as THREE from "three";
+import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
+import { RoomEnvironment } from "three/examples/jsm/environments/RoomEnvironment.js";
+import { floorMesh, setFloorLook } from "./floor";
+
+export interface Bounds {
+  low: THREE.Vector3;
+  high: THREE.Vector3;
+}
+
+export class Stage {
+  readonly renderer: THREE.WebGLRenderer;
+  readonly scene = new THREE.Scene();
+  readonly camera = new THREE.PerspectiveCamera(32, 1, 0.01, 60);
+  readonly controls: OrbitControls;
+  readonly root = new THREE.Group(); // the run's coordinates -> the stage's
+  readonly grid: number; // spacing of the floor's grid [m]
+  private readonly key: THREE.DirectionalLight;
+  private readonly floor: THREE.Mesh;
+  private readonly target = new THREE.Vector3();
+  private readonly distance: number;
+  private readonly flat: boolean;
+  changed = true;
+
+  constructor(
+    readonly canvas: HTMLCanvasElement,
+    bounds: Bounds,
+    gravity: [number, number, number],
+    flat: boolean,
+  ) {
+    this.flat = flat;
+    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: true, alpha: true, preserveDrawingBuffer: true });
+    this.renderer.shadowMap.enabled = true;
+    this.renderer.shadowMap.type = THREE.PCFShadowMap;
+    this.renderer.localClippingEnabled = true;
+    this.renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2));
+
+    const up = new THREE.Vector3(...gravity).negate();
+    if (up.length() === 0) up.set(0, 1, 0);
+    this.root.quaternion.setFromUnitVectors(up.normalize(), new THREE.Vector3(0, 1, 0));
+    const centre = bounds.low.clone().add(bounds.high).multiplyScalar(0.5);
+    const size = Math.max(bounds.high.distanceTo(bounds.low), 1e-9);
+    const scale = 1 / size;
+    this.root.scale.setScalar(scale);
+    this.root.position.copy(centre).applyQuaternion(this.root.quaternion).multiplyScalar(-scale);
+    this.root.updateMatrixWorld(true);
+    this.scene.add(this.root);
+
+    // Lowest point of the bounding box along "up".
+    let lowest = Infinity;
+    for (let k = 0; k < 8; ++k) {
+      const p = new THREE.Vector3(
+        k & 1 ? bounds.high.x : bounds.low.x,
+        k & 2 ? bounds.high.y : bounds.low.y,
+        k & 4 ? bounds.high.z : bounds.low.z,
+      ).applyMatrix4(this.root.matrixWorld);
+      lowest = Math.min(lowest, p.y);
+    }
+    const raw = size / 8;
+    const power = 10 ** Math.floor(Math.log10(raw));
+    this.grid = [1, 2, 5, 10].map((m) => m * power).find((g) => g >= raw)!;
+    this.floor = floorMesh(4, this.grid * scale);
+    this.floor.position.y = lowest - 0.004;
+    this.scene.add(this.floor);
+
+    const pmrem = new THREE.PMREMGenerator(this.renderer);
+    this.scene.environment = pmrem.fromScene(new RoomEnvironment(), 0.06).texture;
+    
+    pmrem.dispose();
+    this.key = new THREE.DirectionalLight(0xfff4e8, 1.5);
+    this.key.position.set(1.1, 2.2, 1.3);
+    this.key.castShadow = true;
+    this.key.shadow.mapSize.set(2048, 2048);
+    this.key.shadow.radius = 5;
+    this.key.shadow.bias = -0.0008;
+    this.key.shadow.normalBias = 0.006;
+    const c = this.key.shadow.camera;
+    c.left = c.bottom = -1.1;
+    c.right = c.top = 1.1;
+    c.near = 0.1;
+    c.far = 6;
+    this.scene.add(this.key, this.key.target);
+    const rim = new THREE.DirectionalLight(0xdfe9ff, 0.45);
+    rim.position.set(-1.5, 0.8, -1.2);
+    this.scene.add(rim);
+
+    this.controls = new OrbitControls(this.camera, canvas);
+    this.controls.enableDamping = true;
+    this.controls.dampingFactor = 0.12;
+    this.controls.minDistance = 0.05;
+    this.controls.maxDistance = 12;
+    this.controls.addEventListener("change", () => (this.changed = true));
+    this.distance = 0.5 / Math.tan((this.camera.fov * Math.PI) / 360) * 0.92;
+    this.look(flat ? "front" : "three-quarter");
+  }
+
+  showFloor(visible: boolean) {
+    this.floor.visible = visible && !this.flat;
+    this.changed = true;
+  }
+
+  setLook(dark: boolean) {
+    setFloorLook(dark);
+    this.scene.environmentIntensity = dark ? 0.4 : 0.46;
+    this.key.intensity = dark ? 1.5 : 1.6;
+    this.changed = true;
+  }
+
+  look(from: "three-quarter" | "front" | "side" | "top") {
+    const directions = { "three-quarter": [0.62, 0.42, 1], front: [0, 0, 1], side: [1, 0, 0], top: [0, 1, 0.001] };
+    const portrait = Math.max(1, 0.9 / Math.max(0.3, this.camera.aspect));
+    this.controls.target.copy(this.target);
+    this.camera.position
+      .fromArray(directions[from])
+      .normalize()
+      .multiplyScalar(this.distance * Math.sqrt(portrait));
+    this.controls.update();
+    this.changed = true;
+  }
+
+  // Fits the drawing buffer to the canvas; true when it changed.
+  fit(): boolean {
+    const { clientWidth: w, clientHeight: h } = this.canvas;
+    const ratio = this.renderer.getPixelRatio();
+    if (this.canvas.width === Math.floor(w * ratio) && this.canvas.height === Math.floor(h * ratio)) return false;
+    this.renderer.setSize(w, h, false);
+    this.changed = true;
+    return true;
+  }
+
+  // Draws the scene once, or once per column with only that column's group visible.
+  draw(columns: THREE.Object3D[] | null) {
+    const { clientWidth: w, clientHeight: h } = this.canvas;
+    const r = this.renderer;
+    if (!columns || columns.length < 2) {
+      this.camera.aspect = w / Math.max(1, h);
+      this.camera.updateProjectionMatrix();
+      r.setScissorTest(false);
+      r.setViewport(0, 0, w, h);
+      r.render(this.scene, this.camera);
+      return;
+    }
+    const width = w / columns.length;
+    this.camera.aspect = width / Math.max(1, h);
+    this.camera.updateProjectionMatrix();
+    r.setScissorTest(true);
+    columns.forEach((column, k) => {
+      columns.forEach((other) => (other.visible = other === column));
+      r.setViewport(k * width, 0, width, h);
+      r.setScissor(k * width, 0, width, h);
+      r.render(this.scene, this.camera);
+    });
+    columns.forEach((other) => (other.visible = true));
+    r.setScissorTest(false);
+  }
+
+  // A ray in the run's coordinates through a point of the canvas (CSS pixels); `columns` side by side.
+  ray(px: number, py: number, columns: number) {
+    const { clientWidth: w, clientHeight: h } = this.canvas;
+    const width = w / columns;
+    const column = Math.min(columns - 1, Math.floor(px / width));
+    const ndc = new THREE.Vector2(((px - column * width) / width) * 2 - 1, 1 - (py / h) * 2);
+    const caster = new THREE.Raycaster();
+    caster.setFromCamera(ndc, this.camera);
+    const inverse = this.root.matrixWorld.clone().invert();
+    const from = caster.ray.origin.clone().applyMatrix4(inverse);
+    const direction = caster.ray.direction.clone().transformDirection(inverse);
+    return { from, direction, column };
+  }
+}
