@@ -113,10 +113,21 @@ const SpecNode& follow(const SpecNode& node) {
   return node.entry->type == Type::kRef ? spec_definition(node.entry->ref) : node;
 }
 
-std::vector<std::string> split_words(std::string_view text) {
+std::vector<std::pair<std::string, std::string>> value_meanings(std::string_view path) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const Entry& entry : spec_entries()) {
+    if (entry.path != path) continue;
+    const std::vector<std::string> meanings = split_words(entry.meanings, '\n');
+    for (const std::string& value : split_words(entry.values))
+      out.emplace_back(value, out.size() < meanings.size() ? meanings[out.size()] : "");
+  }
+  return out;
+}
+
+std::vector<std::string> split_words(std::string_view text, char separator) {
   std::vector<std::string> words;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::size_t end = std::min(text.find(separator, at), text.size());
     if (end > at) words.emplace_back(text.substr(at, end - at));
     at = end + 1;
   }

@@ -48,9 +48,10 @@ struct Entry {
   std::string_view fallback = "";  // the default as JSON; empty: none
   bool required = false;
   Range range = {};
-  std::string_view values = "";  // of kEnum and kTag: "a b c"
-  int count = 3;                 // of kNumbers and kIntegers
-  std::size_t least = 0;         // items of a list, keys of an object
+  std::string_view values = "";    // of kEnum and kTag: "a b c"
+  std::string_view meanings = "";  // of the values, one line each, for listings
+  int count = 3;                   // of kNumbers and kIntegers
+  std::size_t least = 0;           // items of a list, keys of an object
   std::size_t most = 1000000;
   std::string_view ref = "";      // of kRef; of kObject: a definition whose keys it has as well
   Type otherwise = Type::kNone;   // of kObject: a shorter form
@@ -82,7 +83,10 @@ const std::vector<std::pair<std::string, std::unique_ptr<SpecNode>>>& spec_defin
 // The node itself, or the definition it refers to.
 const SpecNode& follow(const SpecNode& node);
 
-std::vector<std::string> split_words(std::string_view text);
+// The values of an entry and what they mean, for listings.
+std::vector<std::pair<std::string, std::string>> value_meanings(std::string_view path);
+
+std::vector<std::string> split_words(std::string_view text, char separator = ' ');
 // "(0, 0.5)", "more than 0", "at least 0"; empty without bounds.
 std::string range_text(const Range& range);
 // What a value of this entry looks like: `a number more than 0 [Pa]`. `outer`: the entry that refers to it.

@@ -37,12 +37,12 @@ constexpr Entry kEntries[] = {
     {.path = "/method[vanilla]/beta", .type = kNumber, .fallback = "1", .range = above(0), .text = "Weight of the stiffness in M + hD + beta h^2 K; 1 is linearly implicit Euler."},
     {.path = "/method[static]/tolerance", .type = kNumber, .fallback = "1e-10", .range = inside(0, 1), .text = "Force residual relative to the largest force at which Newton's method stops."},
     {.path = "/method[static]/max_iterations", .type = kInteger, .fallback = "200", .range = within(1, 100000), .text = "Newton iterations after which the solve counts as failed."},
-    {.path = "/method[conjac]/dynamic", .type = kList, .required = true, .text = "The dynamic nodes; all other free nodes follow quasistatically. An empty list makes the whole body quasistatic."},
+    {.path = "/method[conjac]/dynamic", .type = kList, .required = true, .least = 1, .text = "The dynamic nodes; all other free nodes follow quasistatically."},
     {.path = "/method[conjac]/dynamic/*", .type = kRef, .ref = "dynamic", .text = "A selection of nodes, or how many to choose."},
-    {.path = "/method[conjac]/beta", .type = kNumber, .fallback = "0.5", .range = above(0), .text = "Weight of the stiffness in the reduced system, for the linear-implicit time rule (Eq. 11)."},
+    {.path = "/method[conjac]/beta", .type = kNumber, .fallback = "0.5", .range = above(0), .text = "Weight of the stiffness in the reduced system (Eq. 14)."},
     {.path = "/method[conjac]/gamma", .type = kNumber, .fallback = "0.3333333333333333", .range = within(0, 1), .text = "Share of the quasistatic correction taken in each step."},
     {.path = "/method[conjac]/time_rule", .type = kEnum, .fallback = "\"guarded\"", .values = "guarded linear-implicit trapezoidal modal midpoint", .text = "Time integration of the dynamic nodes."},
-    {.path = "/method[conjac]/newton_steps", .type = kInteger, .fallback = "0", .range = within(0, 1000), .text = "Extra quasi-Newton steps that pull the quasistatic nodes to equilibrium."},
+    {.path = "/method[conjac]/newton_steps", .type = kInteger, .fallback = "2", .range = within(0, 1000), .text = "Extra quasi-Newton steps that pull the quasistatic nodes to equilibrium."},
     {.path = "/method[conjac]/static_start", .type = kBoolean, .fallback = "false", .text = "Begin in the static equilibrium instead of the initial shape."},
 
     {.path = "/solver", .type = kObject, .fallback = "{}", .text = "The sparse Cholesky factorisation."},
@@ -53,7 +53,15 @@ constexpr Entry kEntries[] = {
     {.path = "/bodies/*", .type = kObject, .text = "One soft body."},
     {.path = "/bodies/*/name", .type = kName, .text = "Unique name; made from the mesh's name when absent."},
     {.path = "/bodies/*/mesh", .type = kObject, .required = true, .otherwise = kFile, .aliases = "file geometry", .text = "A mesh file (msh, mesh, vtu, vtk, node/ele; tetrahedra, or triangles in the xy plane), or a shape to generate."},
-    {.path = "/bodies/*/mesh/shape", .type = kTag, .required = true, .values = "box bar sphere capsule cylinder torus rectangle", .aliases = "type", .text = "Shape to generate; rectangle is a plane-strain body of triangles."},
+    {.path = "/bodies/*/mesh/shape", .type = kTag, .required = true, .values = "box bar sphere capsule cylinder torus rectangle",
+     .meanings = "block from the origin, six tetrahedra per cube; node sets x0 x1 y0 y1 z0 z1\n"
+                 "the same as box\n"
+                 "ball around the origin; node set surface\n"
+                 "cylinder along z with half a ball at each end; node set surface\n"
+                 "along z, around the origin; node sets surface z0 z1\n"
+                 "ring around z; node set surface\n"
+                 "plane-strain body of triangles in the xy plane, from the origin; node sets x0 x1 y0 y1",
+     .aliases = "type", .text = "Shape to generate; rectangle is a plane-strain body of triangles."},
     {.path = "/bodies/*/mesh[box,bar]/size", .type = kNumbers, .unit = "m", .fallback = "[1, 1, 1]", .range = above(0), .aliases = "dimensions extents", .text = "Edge lengths, from the origin."},
     {.path = "/bodies/*/mesh[box,bar]/nodes", .type = kIntegers, .fallback = "[2, 2, 2]", .range = within(2, 1000), .aliases = "resolution divisions", .text = "Nodes along each edge."},
     {.path = "/bodies/*/mesh[rectangle]/size", .type = kNumbers, .unit = "m", .fallback = "[1, 1]", .range = above(0), .count = 2, .text = "Edge lengths, from the origin."},
@@ -68,7 +76,14 @@ constexpr Entry kEntries[] = {
     {.path = "/bodies/*/translation", .type = kNumbers, .unit = "m", .fallback = "[0, 0, 0]", .aliases = "position offset", .text = "Displacement, last."},
     {.path = "/bodies/*/thickness", .type = kNumber, .unit = "m", .fallback = "0.01", .range = above(0), .text = "Of a plane-strain body; without effect on tetrahedra."},
     {.path = "/bodies/*/material", .type = kObject, .fallback = "{}", .text = "What the body is made of."},
-    {.path = "/bodies/*/material/model", .type = kEnum, .fallback = "\"stable-neo-hookean\"", .values = "stable-neo-hookean stable-neo-hookean-log corotational fixed-corotated arap st-venant-kirchhoff", .aliases = "type", .text = "Elastic energy."},
+    {.path = "/bodies/*/material/model", .type = kEnum, .fallback = "\"stable-neo-hookean\"", .values = "stable-neo-hookean stable-neo-hookean-log corotational fixed-corotated arap st-venant-kirchhoff",
+     .meanings = "mu/2 (Ic - 3) + L/2 (J - a)^2; survives inversion; the default\n"
+                 "the same with -mu/2 log(Ic + 1), as published in 2018\n"
+                 "mu |S - I|^2 + lambda/2 tr(S - I)^2; linear stress and strain without the rotation\n"
+                 "mu |S - I|^2 + lambda/2 (J - 1)^2; keeps volume better under large strain\n"
+                 "mu |F - R|^2; as rigid as possible, little resistance to volume change\n"
+                 "mu |E|^2 + lambda/2 tr(E)^2 with Green strain; softens in compression, may collapse",
+     .aliases = "type", .text = "Elastic energy."},
     {.path = "/bodies/*/material/young", .type = kRef, .unit = "Pa", .fallback = "1e5", .range = above(0), .ref = "varying", .aliases = "E youngs_modulus stiffness", .text = "Young's modulus."},
     {.path = "/bodies/*/material/poisson", .type = kRef, .fallback = "0.4", .range = inside(-1, 0.5), .ref = "varying", .aliases = "nu poissons_ratio", .text = "Poisson's ratio."},
     {.path = "/bodies/*/material/density", .type = kRef, .unit = "kg/m^3", .fallback = "1000", .range = above(0), .ref = "varying", .aliases = "rho mass", .text = "Mass per volume."},
@@ -210,7 +225,9 @@ constexpr Entry kEntries[] = {
     {.path = "#dynamic/auto", .type = kInteger, .range = within(1, 1000000), .text = "Choose this many, spread over the body away from held nodes."},
 
     {.path = "#fibre", .type = kObject, .text = "Fibres that resist stretch along one direction and may contract."},
-    {.path = "#fibre/model", .type = kEnum, .fallback = "\"st-venant-kirchhoff\"", .values = "st-venant-kirchhoff fung", .aliases = "type", .text = "Energy: k/2 (I5 - 1)^2, or k (exp(I5 - 1) - I5)."},
+    {.path = "#fibre/model", .type = kEnum, .fallback = "\"st-venant-kirchhoff\"", .values = "st-venant-kirchhoff fung",
+     .meanings = "k/2 (I5 - 1)^2: linear in the Green strain of the fibre\n"
+                 "k (exp(I5 - 1) - I5): stiffens with stretch", .aliases = "type", .text = "Energy: k/2 (I5 - 1)^2, or k (exp(I5 - 1) - I5)."},
     {.path = "#fibre/stiffness", .type = kRef, .unit = "Pa", .required = true, .range = at_least(0), .ref = "varying", .aliases = "k young", .text = "Stiffness k."},
     {.path = "#fibre/direction", .type = kRef, .required = true, .ref = "direction", .aliases = "axis", .text = "Direction in the rest shape, of any length."},
     {.path = "#fibre/activation", .type = kString, .fallback = "\"\"", .aliases = "channel", .text = "Name of the activation channel; none when empty."},

@@ -93,7 +93,11 @@ TEST(Load, ReadsEveryPart) {
   EXPECT_EQ(s.method_options["gamma"], 0.5);
   EXPECT_EQ(s.method_options["beta"], 0.5) << "its own default, not that of vanilla";
   EXPECT_EQ(s.method_options["dynamic"].size(), 2u);
-  EXPECT_EQ(read_selection(s.method_options["dynamic"][1]).kind, "nearest");
+  ASSERT_EQ(s.dynamic.size(), 2u);
+  EXPECT_EQ(s.dynamic[0].automatic, 3);
+  EXPECT_EQ(s.dynamic[0].body, "muscle");
+  EXPECT_EQ(s.dynamic[1].nodes.kind, "nearest");
+  EXPECT_EQ(s.dynamic[1].where, "s.json:6: /method/dynamic/1");
   ASSERT_EQ(s.bodies.size(), 3u);
   EXPECT_EQ(s.bodies[1].name, "rectangle");
   EXPECT_EQ(s.bodies[2].name, "rectangle-2");

@@ -1,0 +1,16 @@
+// The sub-commands, one file each. Adding a command: declare it here, name it in main.cpp.
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace limber {
+
+// Adds the sub-command's options to `app`. When the user chose it, `action` becomes the function that does
+// the work; its result is the exit code. Errors are thrown as limber::Error.
+void add_schema_command(CLI::App& app, std::function<int()>& action);
+
+}  // namespace limber

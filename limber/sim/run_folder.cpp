@@ -1,0 +1,223 @@
+#include <limber/core/error.hpp>
+#include <limber/io/file.hpp>
+#include <limber/scene/load.hpp>
+#include <limber/sim/hash.hpp>
+#include <limber/sim/run_folder.hpp>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+namespace limber {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Everything that a run writes, and nothing else is ever removed.
+constexpr const char* kFiles[] = {"run.json",    "scene.resolved.json", "log.txt",    "steps.csv",
+                                  "run.pvd",     "replay.lmr",          "index.html", "failure.lmc",
+                                  "failure.json"};
+constexpr std::pair<const char*, const char*> kFolders[] = {
+    {"frames", ".vtu"}, {"surface", ".ply"}, {"checkpoints", ".lmc"}};
+constexpr const char* kLock = ".lock";
+
+void remove_file(const fs::path& path) {
+  std::error_code ec;
+  fs::remove(path, ec);
+  if (ec) throw Error(ErrorKind::kIo, fmt::format("{}: cannot remove: {}", path.string(), ec.message()));
+}
+
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> out;
+  std::error_code ec;
+  for (const auto& entry : fs::directory_iterator(folder, ec)) out.push_back(entry.path());
+  return out;
+}
+
+void make_folder(const fs::path& path) {
+  std::error_code ec;
+  fs::create_directories(path, ec);
+  if (!ec && !fs::is_directory(path, ec)) ec = std::make_error_code(std::errc::not_a_directory);
+  if (ec)
+    throw Error(ErrorKind::kIo, fmt::format("{}: cannot make the run folder: {}; choose another with -o",
+                                            path.string(), ec.message()));
+}
+
+std::string absolute(const std::string& path) {
+  std::error_code ec;
+  const fs::path out = fs::weakly_canonical(path, ec);
+  return ec ? path : out.string();
+}
+
+// The step in "000012.vtu" or "bunny_000012.ply"; -1 when there is none.
+std::int64_t step_of(const fs::path& file) {
+  const std::string stem = file.stem().string();
+  std::size_t from = stem.size();
+  while (from > 0 && stem[from - 1] >= '0' && stem[from - 1] <= '9') --from;
+  std::int64_t step = -1;
+  std::from_chars(stem.data() + from, stem.data() + stem.size(), step);
+  return step;
+}
+
+}  // namespace
+
+std::string frame_name(std::int64_t step, const char* ending) { return fmt::format("{:06}{}", step, ending); }
+
+RunFolder::RunFolder(const Scene& scene, const RunFolderRequest& request)
+    : path_(request.folder), scene_hash_(hash_scene(scene)) {
+  make_folder(path_);
+  lock();
+  std::error_code ec;
+  const bool has_run = fs::exists(path_ / "run.json", ec);
+  Json old;
+  if (has_run) {
+    try {
+      old = Json::parse(read_file((path_ / "run.json").string()), nullptr, false);
+    } catch (const Error&) {
+    }
+  }
+  const std::string shown = path_.string();
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorKind::kUsage, fmt::format("{}: {}", shown, why));
+  };
+  if (!has_run) {
+    for (const fs::path& file : files_in(path_)) {
+      const std::string name = file.filename().string();
+      const bool ours =
+          name == kLock || name.ends_with(".tmp") ||
+          std::any_of(std::begin(kFiles), std::end(kFiles), [&](const char* f) { return name == f; }) ||
+          std::any_of(std::begin(kFolders), std::end(kFolders),
+                      [&](const auto& f) { return name == f.first; });
+      if (!ours)
+        refuse(
+            fmt::format("the folder is not empty and not a run (it has {}); choose another with -o", name));
+    }
+    if (request.resume)
+      notices_.push_back(fmt::format("{}: no run to go on with; starting from the beginning", shown));
+    clear();
+  } else if (request.resume) {
+    find_checkpoint(request);
+    if (start_)
+      clear_after(start_->state.step);
+    else
+      clear();
+  } else if (request.overwrite) {
+    notices_.push_back(fmt::format("{}: replacing the run that was there", shown));
+    clear();
+  } else {
+    const std::string status = old.is_object() ? old.value("status", "unknown") : "unknown";
+    const std::string other = old.is_object() ? old.value("scene_file", "") : "";
+    if (other != absolute(scene.file))
+      refuse(
+          fmt::format("holds a run of another scene ({}); choose another folder with -o, or replace it with "
+                      "--overwrite",
+                      other.empty() ? "unknown" : other));
+    if (status != "finished" && status != "failed")
+      refuse(
+          fmt::format("holds an unfinished run, at step {} of {}; go on with --resume, or replace it with "
+                      "--overwrite",
+                      old.value("steps", 0), old.value("target_steps", 0)));
+    notices_.push_back(fmt::format("{}: replacing the {} run of the same scene", shown, status));
+    clear();
+  }
+  for (const auto& folder : kFolders) make_folder(path_ / folder.first);
+  if (!scene.output.surface && fs::is_empty(path_ / "surface", ec)) remove_file(path_ / "surface");
+  if (!scene.output.vtu && fs::is_empty(path_ / "frames", ec)) remove_file(path_ / "frames");
+
+  log_ = ::open((path_ / "log.txt").c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (log_ < 0)
+    throw Error(ErrorKind::kIo,
+                fmt::format("{}: cannot write: {}", (path_ / "log.txt").string(), std::strerror(errno)));
+  if (start_ && old.is_object()) manifest = old;
+  manifest["scene"] = scene.name;
+  manifest["scene_file"] = absolute(scene.file);
+  manifest["scene_hash"] = to_hex(scene_hash_);
+  write_file_atomic((path_ / "scene.resolved.json").string(), rebase_files(scene, shown).dump(2) + "\n");
+  for (const std::string& notice : notices_) log(notice);
+}
+
+RunFolder::~RunFolder() {
+  if (log_ >= 0) ::close(log_);
+  if (lock_ >= 0) ::close(lock_);
+}
+
+void RunFolder::lock() {
+  // The system drops the lock when the process ends, however it ends.
+  lock_ = ::open((path_ / kLock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (lock_ < 0)
+    throw Error(ErrorKind::kIo,
+                fmt::format("{}: cannot write into the run folder: {}; choose another with -o",
+                            path_.string(), std::strerror(errno)));
+  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    ::close(lock_);
+    lock_ = -1;
+    throw Error(
+        ErrorKind::kIo,
+        fmt::format("{}: another limber is writing into this folder; wait for it, or choose another with -o",
+                    path_.string()));
+  }
+}
+
+void RunFolder::find_checkpoint(const RunFolderRequest& request) {
+  std::vector<fs::path> candidates;
+  if (request.checkpoint)
+    candidates.push_back(*request.checkpoint);
+  else
+    for (const CheckpointFile& file : list_checkpoints(path_ / "checkpoints"))
+      candidates.push_back(file.path);
+  for (const fs::path& file : candidates) {
+    try {
+      Checkpoint checkpoint = read_checkpoint(file);
+      if (checkpoint.scene_hash != scene_hash_)
+        throw Error(
+            ErrorKind::kUsage,
+            fmt::format("{}: the scene or one of its meshes has changed since this checkpoint was written; a "
+                        "changed scene cannot be resumed, start again with --overwrite",
+                        file.string()));
+      notices_.push_back(fmt::format("going on from step {}, t = {:.6g} s ({})", checkpoint.state.step,
+                                     checkpoint.state.t, file.string()));
+      start_ = std::move(checkpoint);
+      return;
+    } catch (const Error& e) {
+      if (request.checkpoint || e.kind() == ErrorKind::kUsage) throw;
+      notices_.push_back(fmt::format("{}; trying the one before", e.what()));
+    }
+  }
+  notices_.push_back(fmt::format("{}: no usable checkpoint; starting from the beginning", path_.string()));
+}
+
+void RunFolder::clear() {
+  for (const char* name : kFiles) {
+    remove_file(path_ / name);
+    remove_file(path_ / (std::string(name) + ".tmp"));
+  }
+  for (const auto& [folder, ending] : kFolders)
+    for (const fs::path& file : files_in(path_ / folder))
+      if (file.extension() == ending || file.extension() == ".tmp") remove_file(file);
+}
+
+void RunFolder::clear_after(std::int64_t step) {
+  for (const auto& [folder, ending] : kFolders)
+    for (const fs::path& file : files_in(path_ / folder))
+      if (file.extension() == ".tmp" || (file.extension() == ending && step_of(file) > step)) remove_file(file);
+  for (const char* name : {"failure.lmc", "failure.json", "index.html"}) remove_file(path_ / name);
+}
+
+void RunFolder::write_manifest() {
+  write_file_atomic((path_ / "run.json").string(), manifest.dump(2) + "\n", true);
+}
+
+void RunFolder::log(std::string_view line) {
+  const double t = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  const std::string text = fmt::format("{:10.3f}  {}\n", t, line);
+  // The log is a help, not a result: a full disk is noticed by what matters.
+  if (::write(log_, text.data(), text.size()) < 0) return;
+}
+
+}  // namespace limber

@@ -1,0 +1,145 @@
+#include <limber/core/error.hpp>
+#include <limber/io/file.hpp>
+#include <limber/sim/step_table.hpp>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+namespace limber {
+namespace {
+
+std::vector<std::string> split(std::string_view line) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at <= line.size();) {
+    const std::size_t end = std::min(line.find(',', at), line.size());
+    out.emplace_back(line.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
+std::string join(const std::vector<std::string>& cells) {
+  std::string out;
+  for (std::size_t i = 0; i < cells.size(); ++i) out += (i ? "," : "") + cells[i];
+  return out + "\n";
+}
+
+[[noreturn]] void fail(const std::filesystem::path& path, int error) {
+  throw Error(ErrorKind::kIo, fmt::format("{}: cannot write: {}", path.string(), std::strerror(error)));
+}
+
+}  // namespace
+
+StepTable::StepTable(std::filesystem::path path, std::vector<std::string> columns)
+    : path_(std::move(path)), columns_(std::move(columns)) {
+  open();
+}
+
+StepTable::StepTable(StepTable&& other) noexcept
+    : path_(std::move(other.path_)),
+      columns_(std::move(other.columns_)),
+      kept_(std::move(other.kept_)),
+      fd_(std::exchange(other.fd_, -1)) {}
+
+StepTable::~StepTable() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void StepTable::open() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (fd_ < 0) fail(path_, errno);
+}
+
+StepTable StepTable::create(const std::filesystem::path& path) {
+  write_file_atomic(path.string(), "");
+  return StepTable(path, {});
+}
+
+StepTable StepTable::resume(const std::filesystem::path& path, std::int64_t last_step) {
+  std::string text;
+  std::error_code ec;
+  if (std::filesystem::exists(path, ec)) text = read_file(path.string());
+  std::vector<std::string> columns;
+  std::vector<std::pair<std::int64_t, double>> kept;
+  std::size_t good = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    if (end == std::string::npos) break;  // half a line
+    const std::vector<std::string> cells = split(std::string_view(text).substr(at, end - at));
+    if (columns.empty()) {
+      columns = cells;
+    } else {
+      std::int64_t step = -1;
+      double t = 0;
+      if (cells.size() != columns.size() || cells.size() < 2) break;
+      std::from_chars(cells[0].data(), cells[0].data() + cells[0].size(), step);
+      std::from_chars(cells[1].data(), cells[1].data() + cells[1].size(), t);
+      if (step != static_cast<std::int64_t>(kept.size()) || step > last_step) break;
+      kept.emplace_back(step, t);
+    }
+    good = at = end + 1;
+  }
+  write_file_atomic(path.string(), std::string_view(text).substr(0, good), true);
+  StepTable table(path, std::move(columns));
+  table.kept_ = std::move(kept);
+  return table;
+}
+
+void StepTable::widen(const Cells& cells) {
+  const std::size_t before = columns_.size();
+  std::vector<std::string> columns = columns_;
+  for (const auto& cell : cells)
+    if (std::find(columns.begin(), columns.end(), cell.first) == columns.end()) columns.push_back(cell.first);
+  if (columns.size() == before) return;
+  std::string old = before > 0 ? read_file(path_.string()) : "";
+  std::string text = join(columns);
+  std::string zeros;
+  for (std::size_t i = before; i < columns.size(); ++i) zeros += ",0";
+  std::size_t at = old.find('\n');
+  for (at = at == std::string::npos ? old.size() : at + 1; at < old.size();) {
+    const std::size_t end = std::min(old.find('\n', at), old.size());
+    text += old.substr(at, end - at) + zeros + "\n";
+    at = end + 1;
+  }
+  write_file_atomic(path_.string(), text);
+  columns_ = std::move(columns);
+  open();
+}
+
+void StepTable::write(const std::string& text) {
+  const off_t before = ::lseek(fd_, 0, SEEK_END);
+  std::string_view left = text;
+  while (!left.empty()) {
+    const ssize_t n = ::write(fd_, left.data(), left.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      const int error = errno;
+      // A full disk: what is there stays readable, without half a row at the end.
+      if (before >= 0 && ::ftruncate(fd_, before) != 0) fail(path_, errno);
+      fail(path_, error);
+    }
+    left.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+void StepTable::add(const Cells& cells) {
+  widen(cells);
+  std::vector<std::string> row(columns_.size(), "0");
+  for (const auto& [column, value] : cells)
+    row[static_cast<std::size_t>(std::find(columns_.begin(), columns_.end(), column) - columns_.begin())] =
+        value;
+  write(join(row));
+}
+
+void StepTable::sync() {
+  if (::fsync(fd_) != 0 && errno != EINVAL) fail(path_, errno);
+}
+
+}  // namespace limber
