@@ -54,8 +54,8 @@ const std::vector<std::string>& writable_formats();
 
 enum class Encoding { kText, kBinary };
 
-// Gmsh MSH 4.1. Element sets become physical volumes (surfaces), node sets physical points, fields NodeData
-// and ElementData; reading it back gives the same mesh in the same order.
+// Gmsh MSH 4.1. Element sets become physical groups, fields NodeData and ElementData, node sets NodeData of
+// zeros and ones called "set:<name>"; reading it back gives the same mesh in the same order.
 void write_msh(const std::string& path, const TetMesh& mesh, Encoding encoding = Encoding::kBinary);
 void write_msh(const std::string& path, const TriMesh& mesh, Encoding encoding = Encoding::kBinary);
 void write_obj(const std::string& path, const TriMesh& mesh);
