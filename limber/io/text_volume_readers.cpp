@@ -129,8 +129,6 @@ RawMesh read_tetgen(const std::string& name, std::string_view node, std::string_
       tets.count(elements, 2 * static_cast<std::size_t>(1 + per_tet + regions), "tetrahedra");
   for (std::size_t i = 0; i < m; ++i) {
     tets.integer("the index of a tetrahedron");
-    // TetGen orients the other way: its fourth node sees the first three counter-clockwise. Kept as it is;
-    // the check turns it with the notice for all meshes.
     mesh.tets.push_back(corners<4>(tets, first, n));
     for (std::int64_t k = 4; k < per_tet; ++k)
       tets.integer("a node of an element", first, first + points - 1);

@@ -1,10 +1,10 @@
 #include <limber/mesh/check.hpp>
 #include <limber/mesh/surface.hpp>
+#include <limber/mesh/weld.hpp>
 
 #include <fmt/format.h>
 
 #include <numeric>
-#include <unordered_map>
 
 namespace limber {
 namespace {
@@ -73,42 +73,6 @@ std::string list_first(const std::vector<Index>& offenders) {
 
 std::string plural(std::size_t n, const char* noun) {
   return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
-}
-
-// Nodes that lie where a node with a smaller index already is. Cells are twice the tolerance wide, so that a
-// twin is in one of the at most eight cells that the tolerance box touches.
-std::vector<Index> duplicate_nodes(std::span<const Vec3> x, const Vec3& origin, double tolerance) {
-  std::vector<Index> found;
-  if (!(tolerance > 0) || !std::isfinite(tolerance)) return found;
-  const double cell = 2 * tolerance;
-  const auto key = [](const std::array<std::int64_t, 3>& c) {
-    std::uint64_t h = 0;
-    for (const std::int64_t v : c)
-      h = (h ^ static_cast<std::uint64_t>(v)) * 0x9E3779B97F4A7C15ull, h ^= h >> 29;
-    return h;
-  };
-  std::unordered_multimap<std::uint64_t, Index> grid;
-  grid.reserve(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    std::array<std::int64_t, 3> low, high, own;
-    for (int a = 0; a < 3; ++a) {
-      low[a] = static_cast<std::int64_t>(std::floor((x[i][a] - origin[a] - tolerance) / cell));
-      high[a] = static_cast<std::int64_t>(std::floor((x[i][a] - origin[a] + tolerance) / cell));
-      own[a] = static_cast<std::int64_t>(std::floor((x[i][a] - origin[a]) / cell));
-    }
-    bool twin = false;
-    for (std::int64_t a = low[0]; a <= high[0] && !twin; ++a)
-      for (std::int64_t b = low[1]; b <= high[1] && !twin; ++b)
-        for (std::int64_t c = low[2]; c <= high[2] && !twin; ++c) {
-          const auto [begin, end] = grid.equal_range(key({a, b, c}));
-          for (auto it = begin; it != end && !twin; ++it) twin = (x[it->second] - x[i]).norm() <= tolerance;
-        }
-    if (twin)
-      found.push_back(static_cast<Index>(i));
-    else
-      grid.emplace(key(own), static_cast<Index>(i));
-  }
-  return found;
 }
 
 void check_surface_edges(std::span<const Tri> triangles, std::span<const Vec3> x, TriRole role, bool of_tets,
@@ -260,7 +224,10 @@ MeshReport check_any(const Mesh& mesh, TriRole role, bool body) {
                 unused.size() == 1 ? "1 node belongs to" : fmt::format("{} nodes belong to", unused.size()),
                 word(mesh), list_first(unused)));
   const double diagonal = report.box.size().norm();
-  const std::vector<Index> same = duplicate_nodes(x, report.box.lo, 1e-9 * diagonal);
+  const std::vector<Index> twin = weld_map(x, 1e-9 * diagonal);
+  std::vector<Index> same;
+  for (Index i = 0; i < n; ++i)
+    if (twin[i] != i) same.push_back(i);
   if (!same.empty())
     out.add(MeshProblemKind::kDuplicateNode, false, same,
             fmt::format(

@@ -1,0 +1,265 @@
+// `limber mesh`: look at, make and convert meshes.
+#include "commands.hpp"
+
+#include <limber/core/error.hpp>
+#include <limber/io/mesh_io.hpp>
+#include <limber/io/tetrahedralize.hpp>
+#include <limber/mesh/check.hpp>
+#include <limber/mesh/generate.hpp>
+#include <limber/mesh/quality.hpp>
+#include <limber/mesh/surface.hpp>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <memory>
+
+namespace limber {
+namespace {
+
+struct MeshArguments {
+  std::string input, output, shape;
+  bool text = false, wrap = false, stand = false, quiet = false;
+  double fit = 0, scale = 1;
+  Index vertices = 5000;
+  double feature_angle = 60, ratio = 1.4, angle = 10;
+  std::vector<double> size{0.1, 0.1, 0.1};
+  std::vector<Index> nodes{5, 5, 5};
+  double radius = 0.05, tube_radius = 0.02, length = 0.1, edge = 0.01;
+};
+
+void print(const std::string& line) { std::fputs((line + "\n").c_str(), stdout); }
+
+// Progress and notices go to stderr, so that stdout stays what was asked for.
+void tell(const std::string& line) { std::fputs(("limber: " + line + "\n").c_str(), stderr); }
+
+std::string format_point(const Vec3& p) { return fmt::format("({:.6g}, {:.6g}, {:.6g})", p[0], p[1], p[2]); }
+
+// Scales, then stands the mesh on y = 0 with its middle over the origin.
+void place(std::vector<Vec3>& nodes, const MeshArguments& a) {
+  double factor = a.scale;
+  if (a.fit > 0) factor *= a.fit / (a.scale * bounding_box(nodes).size().maxCoeff());
+  for (Vec3& p : nodes) p *= factor;
+  if (!a.stand) return;
+  const Box box = bounding_box(nodes);
+  const Vec3 foot((box.lo[0] + box.hi[0]) / 2, box.lo[1], (box.lo[2] + box.hi[2]) / 2);
+  for (Vec3& p : nodes) p -= foot;
+}
+
+// To seven digits of the mesh's size: far below any mesher's accuracy, and text files become half as long.
+void round_positions(std::vector<Vec3>& nodes) {
+  const double longest = bounding_box(nodes).size().maxCoeff();
+  const double per_metre = std::pow(10, 6 - std::floor(std::log10(longest)));
+  for (Vec3& p : nodes)
+    for (int a = 0; a < 3; ++a) p[a] = std::round(p[a] * per_metre) / per_metre;
+}
+
+void write(const MeshArguments& a, const MeshFile& file) {
+  if (a.text && a.output.ends_with(".msh"))
+    std::visit([&](const auto& mesh) { write_msh(a.output, mesh, Encoding::kText); }, file.mesh);
+  else if (a.text && a.output.ends_with(".ply"))
+    write_ply(a.output, file.has_tets() ? surface_mesh(file.tets()) : file.triangles(), Encoding::kText);
+  else
+    write_mesh(a.output, file);
+}
+
+std::string counts(const MeshFile& file) {
+  return file.has_tets() ? fmt::format("{} nodes, {} tets", file.tets().nodes.size(), file.tets().tets.size())
+                         : fmt::format("{} nodes, {} triangles", file.triangles().nodes.size(),
+                                       file.triangles().triangles.size());
+}
+
+void print_sets(const char* what, const IndexSets& sets) {
+  for (const auto& [name, set] : sets) print(fmt::format("{} \"{}\": {}", what, name, set.size()));
+}
+
+int info(const MeshArguments& a) {
+  const MeshFile file = read_mesh(a.input, {false});
+  print(fmt::format("{}: {}, {}", a.input, file.format, counts(file)));
+  for (const std::string& n : file.notices) print("note: " + n);
+  MeshReport report;
+  QualitySummary q;
+  std::visit(
+      [&](const auto& mesh) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(mesh)>, TetMesh>)
+          report = check_mesh(mesh);
+        else
+          report = check_mesh(mesh, guess_role(mesh));
+        q = summarize_quality(mesh);
+        print(fmt::format("box [m]: {} to {}, size {}", format_point(report.box.lo),
+                          format_point(report.box.hi), format_point(report.box.size())));
+        print_sets("node set", mesh.node_sets);
+        print_sets("element set", mesh.element_sets);
+        for (const auto& [name, f] : mesh.node_fields)
+          print(fmt::format("node field \"{}\" x {}", name, f.components));
+        for (const auto& [name, f] : mesh.element_fields)
+          print(fmt::format("element field \"{}\" x {}", name, f.components));
+      },
+      file.mesh);
+  const bool tets = file.has_tets();
+  if (tets) {
+    const BoundarySurface s = boundary_surface(file.tets().tets);
+    print(fmt::format("surface: {} triangles; volume {:.6g} m^3; {} connected part{}", s.triangles.size(),
+                      q.volume, report.components, report.components == 1 ? "" : "s"));
+  } else {
+    print(fmt::format("area {:.6g} m^2; {} connected part{}", q.volume, report.components,
+                      report.components == 1 ? "" : "s"));
+  }
+  print(fmt::format("edges [m]: {:.4g} to {:.4g}, mean {:.4g}", q.edge_least, q.edge_most, q.edge_mean));
+  print(fmt::format("radius ratio (1 is best): least {:.3f} (element {}), mean {:.3f}{}", q.least, q.worst,
+                    q.mean,
+                    tets ? fmt::format("; least angle between faces {:.1f} degrees", q.least_angle) : ""));
+  const Index most = std::max(1, *std::max_element(q.histogram.begin(), q.histogram.end()));
+  for (int b = 0; b < 10; ++b)
+    print(fmt::format("  {:.1f}-{:.1f} {:8} {}", b / 10.0, (b + 1) / 10.0, q.histogram[b],
+                      std::string(static_cast<std::size_t>(40.0 * q.histogram[b] / most), '#')));
+  if (report.problems.empty()) print("no problems found");
+  for (const MeshProblem& p : report.problems)
+    print(fmt::format("{}: {}", p.fatal ? "error" : "note", p.message));
+  return report.usable() ? 0 : static_cast<int>(ErrorKind::kInput);
+}
+
+int convert(const MeshArguments& a) {
+  MeshFile file = read_mesh(a.input);
+  for (const std::string& n : file.notices) tell(fmt::format("{}: {}", a.input, n));
+  std::visit([&](auto& mesh) { place(mesh.nodes, a); }, file.mesh);
+  write(a, file);
+  print(fmt::format("{}: {}", a.output, counts(file)));
+  return 0;
+}
+
+int surface(const MeshArguments& a) {
+  MeshFile file;
+  file.mesh = read_surface(a.input);
+  write(a, file);
+  print(fmt::format("{}: {}", a.output, counts(file)));
+  return 0;
+}
+
+int generate(const MeshArguments& a) {
+  const auto need = [&](const auto& list, std::size_t n, const char* option) {
+    if (list.size() != n)
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--{} has {} numbers, expected {} for a {}", option, list.size(), n, a.shape));
+  };
+  MeshFile file;
+  if (a.shape == "box" || a.shape == "bar") {
+    need(a.size, 3, "size");
+    need(a.nodes, 3, "nodes");
+    file.mesh = make_box({a.size[0], a.size[1], a.size[2]}, {a.nodes[0], a.nodes[1], a.nodes[2]});
+  } else if (a.shape == "sphere") {
+    file.mesh = make_sphere(a.radius, a.edge);
+  } else if (a.shape == "capsule") {
+    file.mesh = make_capsule(a.radius, a.length, a.edge);
+  } else if (a.shape == "cylinder") {
+    file.mesh = make_cylinder(a.radius, a.length, a.edge);
+  } else if (a.shape == "torus") {
+    file.mesh = make_torus(a.radius, a.tube_radius, a.edge);
+  } else {
+    if (a.size.size() < 2 || a.nodes.size() < 2) need(a.size, 2, "size and --nodes");
+    file.mesh = make_rectangle({a.size[0], a.size[1]}, {a.nodes[0], a.nodes[1]});
+  }
+  write(a, file);
+  print(fmt::format("{}: {}", a.output, counts(file)));
+  return 0;
+}
+
+int tet(const MeshArguments& a) {
+  std::vector<std::string> notices;
+  TriMesh input = read_surface(a.input, &notices);
+  TetrahedralizeOptions options;
+  options.vertices = a.vertices;
+  options.wrap = a.wrap;
+  options.feature_angle = a.feature_angle;
+  options.ratio = a.ratio;
+  options.angle = a.angle;
+  if (!a.quiet) options.progress = tell;
+  place(input.nodes, a);
+  MeshFile file;
+  try {
+    TetMesh mesh = tetrahedralize(input, options, &notices);
+    if (a.stand) {  // wrapping may have lifted it by a hair
+      MeshArguments again;
+      again.stand = true;
+      place(mesh.nodes, again);
+    }
+    round_positions(mesh.nodes);
+    file.mesh = std::move(mesh);
+  } catch (const Error& e) {
+    throw Error(e.kind(), fmt::format("{}: {}", a.input, e.what()));
+  }
+  for (const std::string& n : notices) tell(fmt::format("{}: {}", a.input, n));
+  write(a, file);
+  const QualitySummary q = summarize_quality(file.tets());
+  print(fmt::format("{}: {}; radius ratio at least {:.3f}, mean {:.3f}", a.output, counts(file), q.least,
+                    q.mean));
+  return 0;
+}
+
+}  // namespace
+
+void add_mesh_command(CLI::App& app, std::function<int()>& action) {
+  CLI::App* mesh = app.add_subcommand("mesh", "Look at, make and convert meshes");
+  mesh->require_subcommand(1);
+  auto a = std::make_shared<MeshArguments>();
+  const auto command = [&](const char* name, const char* help, int (*work)(const MeshArguments&)) {
+    CLI::App* sub = mesh->add_subcommand(name, help);
+    sub->callback([&action, a, work] { action = [a, work] { return work(*a); }; });
+    return sub;
+  };
+  const auto output = [&](CLI::App* sub) {
+    sub->add_option("-o,--output", a->output, "File to write; its ending chooses the format")->required();
+    sub->add_flag("--ascii", a->text, "Write .msh and .ply as text");
+  };
+  const auto placing = [&](CLI::App* sub) {
+    sub->add_option("--scale", a->scale, "Multiply all lengths")->check(CLI::PositiveNumber);
+    sub->add_option("--fit", a->fit, "Scale so that the longest side is this long [m]")
+        ->check(CLI::PositiveNumber);
+    sub->add_flag("--stand", a->stand, "Put the lowest point at y = 0 and the middle over the origin");
+  };
+
+  CLI::App* sub = command("info", "Counts, size, sets, quality and problems of a mesh", info);
+  sub->add_option("file", a->input, "Mesh file")->required();
+
+  sub = command("convert", "Read one format, write another", convert);
+  sub->add_option("input", a->input, "Mesh file")->required();
+  sub->add_option("output", a->output, "File to write; its ending chooses the format")->required();
+  sub->add_flag("--ascii", a->text, "Write .msh and .ply as text");
+  placing(sub);
+
+  sub = command("surface", "The boundary triangles of a mesh", surface);
+  sub->add_option("input", a->input, "Mesh file")->required();
+  output(sub);
+
+  sub = command("generate", "Make a simple shape", generate);
+  sub->add_option("shape", a->shape, "box, bar, sphere, capsule, cylinder, torus or rectangle")
+      ->required()
+      ->check(CLI::IsMember({"box", "bar", "sphere", "capsule", "cylinder", "torus", "rectangle"}));
+  output(sub);
+  sub->add_option("--size", a->size, "Edge lengths of a box or rectangle [m]")->expected(2, 3);
+  sub->add_option("--nodes", a->nodes, "Nodes along each edge of a box or rectangle")->expected(2, 3);
+  sub->add_option("--radius", a->radius, "Radius [m]; of a torus: axis to middle of the tube")
+      ->capture_default_str();
+  sub->add_option("--tube-radius", a->tube_radius, "Radius of the tube of a torus [m]")
+      ->capture_default_str();
+  sub->add_option("--length", a->length, "Length of a cylinder, or of the straight part of a capsule [m]")
+      ->capture_default_str();
+  sub->add_option("--edge", a->edge, "Wanted edge length of round shapes [m]")->capture_default_str();
+
+  sub = command("tet", "Fill a closed surface with tets (needs the program tetgen)", tet);
+  sub->add_option("surface", a->input, "Surface: .ply .obj .stl .off ...")->required();
+  output(sub);
+  sub->add_option("--vertices", a->vertices, "Wanted number of nodes")->capture_default_str();
+  sub->add_flag("--wrap", a->wrap,
+                "Rebuild a closed surface first: for scans with holes, cracks and crossings");
+  placing(sub);
+  sub->add_option("--feature-angle", a->feature_angle, "Keep edges sharper than this [degrees]; 180: none")
+      ->capture_default_str();
+  sub->add_option("--ratio", a->ratio, "Most circumradius over shortest edge of a tet")
+      ->capture_default_str();
+  sub->add_option("--angle", a->angle, "Least angle between faces aimed at [degrees]")->capture_default_str();
+  sub->add_flag("-q,--quiet", a->quiet, "No progress");
+}
+
+}  // namespace limber
