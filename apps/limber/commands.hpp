@@ -12,5 +12,6 @@ namespace limber {
 // Adds the sub-command's options to `app`. When the user chose it, `action` becomes the function that does
 // the work; its result is the exit code. Errors are thrown as limber::Error.
 void add_schema_command(CLI::App& app, std::function<int()>& action);
+void add_mesh_command(CLI::App& app, std::function<int()>& action);
 
 }  // namespace limber
