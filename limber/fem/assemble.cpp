@@ -8,13 +8,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace limber::fem {
 namespace {
 
 using material::M3;
-using material::Svd;
 using material::V3;
 
 enum class Work { kEnergy, kForce, kStiffness };
@@ -64,11 +64,7 @@ M3<Pack> gather_edges(const Batch& batch, const double* x) {
 
 ElementData<Pack> element_data(const Elements& elements, const Batch& batch,
                                std::span<const double> activation) {
-  ElementData<Pack> e;
-  e.B = batch.B;
-  e.volume = batch.volume;
-  e.mu = batch.mu;
-  e.lambda = batch.lambda;
+  ElementData<Pack> e{batch.B, batch.volume, batch.mu, batch.lambda, {}, {}};
   if (batch.fibres >= 0) {
     const FibreBatch& fibres = elements.fibres[batch.fibres];
     Pack stretch = 1;
@@ -96,27 +92,27 @@ void add_forces(const Batch& batch, const V3<Pack> f[3], double* sums) {
   }
 }
 
-// `K`: the blocks between the nodes 1..3, in the order of element_stiffness().
-void add_blocks(const Batch& batch, const M3<Pack> K[6], double* sums) {
-  M3<Pack> all[kElementBlocks];
-  for (int i = 0; i < 9; ++i) {
-    const int t = i / 3 + 3 * (i % 3);  // the transposed entry
-    all[1].a[i] = K[0].a[i];
-    all[2].a[i] = K[1].a[i];
-    all[3].a[i] = K[2].a[i];
-    all[7].a[i] = K[3].a[i];
-    all[8].a[i] = K[4].a[i];
-    all[9].a[i] = K[5].a[i];
-    all[4].a[i] = -(K[0].a[i] + K[3].a[t] + K[4].a[t]);
-    all[5].a[i] = -(K[3].a[i] + K[1].a[i] + K[5].a[t]);
-    all[6].a[i] = -(K[4].a[i] + K[5].a[i] + K[2].a[i]);
-  }
-  for (int i = 0; i < 9; ++i) all[0].a[i] = -(all[4].a[i] + all[5].a[i] + all[6].a[i]);
+// Uses K as work space.
+void add_blocks(const Batch& batch, M3<Pack> K[kElementBlocks], double* sums) {
+  // Eight entries of each element side by side; the ninth is left over.
+  for (int k = 0; k < kElementBlocks; ++k)
+    for (int i = 0; i < 8; i += kLanes) transpose(K[k].a + i);
+  // Elements outside, blocks inside: neighbours in a batch often add to the same block, and an addition that
+  // waits for the one before it is slow.
   for (int lane = 0; lane < batch.count; ++lane)
     for (int k = 0; k < kElementBlocks; ++k) {
       double* sum = sums + 9 * batch.local_block[lane][k];
-      for (int i = 0; i < 9; ++i) sum[i] += all[k].a[i][lane];
+      for (int i = 0; i < 8; i += kLanes) (Pack::load(sum + i) + K[k].a[i + lane]).store(sum + i);
+      sum[8] += K[k].a[8][lane];
     }
+}
+
+template <bool needed>
+auto decompose([[maybe_unused]] const M3<Pack>& F) {
+  if constexpr (needed)
+    return material::svd(F);
+  else
+    return material::NoSvd{};
 }
 
 template <Work work, class Model>
@@ -127,18 +123,17 @@ void run_batch(const Model& model, const Batch& batch, const ElementData<Pack>& 
     psi = element_psi(model, batch.fibre, e, F);
     check = psi;
   } else {
-    Svd<Pack> svd;
-    if constexpr (Model::kForceNeedsSvd || work == Work::kStiffness) svd = material::svd(F);
+    const auto svd = decompose < Model::kForceNeedsSvd || work == Work::kStiffness > (F);
     V3<Pack> f[3];
     psi = element_force(model, batch.fibre, batch.plane, e, F, svd, f);
     add_forces(batch, f, sums.f);
     check = psi;
     for (int a = 0; a < 3; ++a) check += f[a][0] + f[a][1] + f[a][2];
     if constexpr (work == Work::kStiffness) {
-      M3<Pack> K[6];
+      M3<Pack> K[kElementBlocks];
       element_stiffness(model, batch.fibre, batch.plane, projected, e, F, svd, K);
+      for (int a = 1; a < 4; ++a) check += K[a](0, 0) + K[a](1, 1) + K[a](2, 2);
       add_blocks(batch, K, sums.K);
-      for (int a = 0; a < 3; ++a) check += K[a](0, 0) + K[a](1, 1) + K[a](2, 2);
     }
   }
   energy += batch.volume * psi;
@@ -170,12 +165,12 @@ Outcome run_chunk(const Elements& elements, const Chunk& chunk, const VecX& x,
 }
 
 // Moves a chunk's sums of `width` numbers per item to the result or to the chunk's slots.
-void flush(std::span<const Index> target, int width, const double* sums, double* result, double* slots) {
+template <int width>
+void flush(std::span<const Index> target, const double* sums, double* result, double* slots) {
   for (std::size_t i = 0; i < target.size(); ++i) {
-    const Index t = target[i];
-    double* to = t >= 0 ? result + width * static_cast<std::ptrdiff_t>(t)
-                        : slots + width * static_cast<std::ptrdiff_t>(-1 - t);
-    std::copy_n(sums + static_cast<std::ptrdiff_t>(i) * width, width, to);
+    const std::ptrdiff_t t = target[i];
+    double* const to = t >= 0 ? result + width * t : slots + width * (-1 - t);
+    std::memcpy(to, sums + static_cast<std::ptrdiff_t>(i) * width, width * sizeof(double));
   }
 }
 
@@ -217,11 +212,11 @@ void run(const Elements& elements, const VecX& x, std::span<const double> activa
     if (with_K) std::fill_n(sums.K, 9 * (blocks + 1), 0.0);
     outcome[c] = run_chunk<work>(elements, chunk, x, activation, projected, sums);
     if (with_f)
-      flush(std::span(elements.node_target).subspan(chunk.node_begin, nodes), 3, sums.f, out.f.data(),
-            f_slots);
+      flush<3>(std::span(elements.node_target).subspan(chunk.node_begin, nodes), sums.f, out.f.data(),
+               f_slots);
     if (with_K)
-      flush(std::span(elements.block_target).subspan(chunk.block_begin, blocks), 9, sums.K,
-            out.K.values.data(), K_slots);
+      flush<9>(std::span(elements.block_target).subspan(chunk.block_begin, blocks), sums.K,
+               out.K.values.data(), K_slots);
   });
   if (with_f) {
     sum_shared<3>(elements.shared_nodes, f_slots, out.f.data());

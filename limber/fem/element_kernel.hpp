@@ -12,12 +12,16 @@ namespace limber::fem {
 
 template <class T>
 struct ElementData {
-  material::M3<T> B;  // [1/m]
-  T volume;           // rest volume [m^3]
-  T mu, lambda;       // Lame's constants [Pa]
-  T k;                // fibre stiffness [Pa]
-  material::V3<T> d;  // fibre direction / rest stretch
+  const material::M3<T>& B;  // [1/m]
+  T volume;                  // rest volume [m^3]
+  T mu, lambda;              // Lame's constants [Pa]
+  T k;                       // fibre stiffness [Pa]
+  material::V3<T> d;         // fibre direction / rest stretch
 };
+
+// The 3x3 blocks of an element's stiffness, in this order: (0,0) (1,1) (2,2) (3,3) (1,0) (2,0) (3,0) (2,1)
+// (3,1) (3,2); the blocks above the diagonal are their transposes.
+inline constexpr int kElementBlocks = 10;
 
 template <class T>
 material::M3<T> deformation_gradient(const material::M3<T>& Ds, const material::M3<T>& B, bool plane) {
@@ -42,9 +46,9 @@ T element_psi(const Model& model, FibreModel fibre, const ElementData<T>& e, con
 }
 
 // psi, and f[a] = -volume * pk1 * (gradient of node a + 1): the forces on the nodes 1..3 [N].
-template <class Model, class T>
+template <class Model, class Decomposition, class T>
 T element_force(const Model& model, FibreModel fibre, bool plane, const ElementData<T>& e,
-                const material::M3<T>& F, const material::Svd<T>& decomposition, material::V3<T> f[3]) {
+                const material::M3<T>& F, const Decomposition& decomposition, material::V3<T> f[3]) {
   using namespace material;
   T psi = model_psi(model, F, decomposition);
   M3<T> P = model_pk1(model, F, decomposition);
@@ -62,11 +66,11 @@ T element_force(const Model& model, FibreModel fibre, bool plane, const ElementD
   return psi;
 }
 
-// Blocks of d2E/dx2 between the nodes 1..3, in the order (1,1) (2,2) (3,3) (2,1) (3,1) (3,2) [N/m].
+// K = d2E/dx2 [N/m].
 template <class Model, class T>
 void element_stiffness(const Model& model, FibreModel fibre, bool plane, bool projected,
                        const ElementData<T>& e, const material::M3<T>& F, const material::Svd<T>& svd,
-                       material::M3<T> K[6]) {
+                       material::M3<T> K[kElementBlocks]) {
   using namespace material;
   Principal<T> H = model.principal(svd.s);
   if (projected) project(H, Model::kScalingIsPsd);
@@ -80,9 +84,11 @@ void element_stiffness(const Model& model, FibreModel fibre, bool plane, bool pr
   }
   V3<T> b[3];  // shape gradients in the frame of V
   for (int a = 0; a < 3; ++a) b[a] = transposed_times(svd.V, V3<T>{{e.B(a, 0), e.B(a, 1), e.B(a, 2)}});
-  constexpr int kPair[6][2] = {{0, 0}, {1, 1}, {2, 2}, {1, 0}, {2, 0}, {2, 1}};
+  // Row, column and place of the blocks between the nodes 1..3.
+  constexpr int kPair[6][3] = {{0, 0, 1}, {1, 1, 2}, {2, 2, 3}, {1, 0, 7}, {2, 0, 8}, {2, 1, 9}};
   for (int p = 0; p < 6; ++p) {
     const V3<T>&l = b[kPair[p][0]], &r = b[kPair[p][1]];
+    M3<T>& k = K[kPair[p][2]];
     const T l0r0 = l[0] * r[0], l1r1 = l[1] * r[1], l2r2 = l[2] * r[2];
     const T l0r1 = l[0] * r[1], l1r0 = l[1] * r[0], l0r2 = l[0] * r[2];
     const T l2r0 = l[2] * r[0], l1r2 = l[1] * r[2], l2r1 = l[2] * r[1];
@@ -99,11 +105,11 @@ void element_stiffness(const Model& model, FibreModel fibre, bool plane, bool pr
     const M3<T> Um = svd.U * m;
     for (int j = 0; j < 3; ++j)
       for (int i = (p < 3 ? j : 0); i < 3; ++i)
-        K[p](i, j) = Um(i, 0) * svd.U(j, 0) + Um(i, 1) * svd.U(j, 1) + Um(i, 2) * svd.U(j, 2);
+        k(i, j) = Um(i, 0) * svd.U(j, 0) + Um(i, 1) * svd.U(j, 1) + Um(i, 2) * svd.U(j, 2);
     if (p < 3) {
-      K[p](0, 1) = K[p](1, 0);
-      K[p](0, 2) = K[p](2, 0);
-      K[p](1, 2) = K[p](2, 1);
+      k(0, 1) = k(1, 0);
+      k(0, 2) = k(2, 0);
+      k(1, 2) = k(2, 1);
     }
   }
   if (fibre != FibreModel::kNone) {
@@ -111,14 +117,22 @@ void element_stiffness(const Model& model, FibreModel fibre, bool plane, bool pr
     const Sym3<T> h = fibre_hessian(fibre_terms(fibre, e.k, w), w, projected);
     const T block[9] = {h.xx, h.xy, h.xz, h.xy, h.yy, h.yz, h.xz, h.yz, h.zz};
     const V3<T> c = e.B * e.d;  // gradient . d, per node
-    for (int p = 0; p < 6; ++p) {
-      const T weight = v * c[kPair[p][0]] * c[kPair[p][1]];
-      for (int i = 0; i < 9; ++i) K[p].a[i] += weight * block[i];
+    for (const auto& pair : kPair) {
+      const T weight = v * c[pair[0]] * c[pair[1]];
+      for (int i = 0; i < 9; ++i) K[pair[2]].a[i] += weight * block[i];
     }
   }
   if (plane)
-    for (int p = 0; p < 6; ++p)
-      for (int i = 0; i < 3; ++i) K[p](i, 2) = K[p](2, i) = T(0);
+    for (const auto& pair : kPair)
+      for (int i = 0; i < 3; ++i) K[pair[2]](i, 2) = K[pair[2]](2, i) = T(0);
+  // Rows add up to zero.
+  for (int j = 0; j < 3; ++j)
+    for (int i = 0; i < 3; ++i) {
+      K[4](i, j) = -(K[1](i, j) + K[7](j, i) + K[8](j, i));
+      K[5](i, j) = -(K[2](i, j) + K[7](i, j) + K[9](j, i));
+      K[6](i, j) = -(K[3](i, j) + K[8](i, j) + K[9](i, j));
+      K[0](i, j) = -(K[4](i, j) + K[5](i, j) + K[6](i, j));
+    }
 }
 
 }  // namespace limber::fem

@@ -184,18 +184,31 @@ void make_batches(const ElementInput& input, std::span<Index> order, Elements& o
 // Numbers the items (nodes or blocks) that the chunks touch and finds out which are shared.
 class Targets {
  public:
-  Targets(Index items, std::vector<Index>& target) : local_(items, -1), chunks_(items, 0), target_(target) {}
+  struct Use {
+    Index item;            // -1: nothing, the entry after the last
+    std::uint16_t* place;  // receives the item's place in the chunk's own array
+  };
 
-  void begin_chunk() { first_ = static_cast<Index>(target_.size()); }
-  // The item's place in the chunk's own array.
-  Index local(Index item) {
-    if (local_[item] < first_) {
-      local_[item] = static_cast<Index>(target_.size());
-      target_.push_back(item);
-      ++chunks_[item];
+  Targets(Index items, std::vector<Index>& target) : local_(items), chunks_(items, 0), target_(target) {}
+
+  // Returns how many different items the chunk uses. They ascend in its array, so that results are written
+  // through memory in one direction.
+  Index add_chunk(const std::vector<Use>& uses) {
+    std::vector<Index> own;
+    for (const Use& use : uses)
+      if (use.item >= 0) own.push_back(use.item);
+    std::sort(own.begin(), own.end());
+    own.erase(std::unique(own.begin(), own.end()), own.end());
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      local_[own[i]] = static_cast<std::uint16_t>(i);
+      ++chunks_[own[i]];
     }
-    return local_[item] - first_;
+    for (const Use& use : uses)
+      *use.place = use.item < 0 ? static_cast<std::uint16_t>(own.size()) : local_[use.item];
+    target_.insert(target_.end(), own.begin(), own.end());
+    return static_cast<Index>(own.size());
   }
+
   void finish(Shared& shared, std::vector<Index>& idle) {
     shared.begin.push_back(0);
     std::vector<Index> next(chunks_.size(), -1);
@@ -211,45 +224,31 @@ class Targets {
   }
 
  private:
-  std::vector<Index> local_, chunks_;
+  std::vector<std::uint16_t> local_;
+  std::vector<Index> chunks_;
   std::vector<Index>& target_;
-  Index first_ = 0;
 };
 
 void number_chunks(Elements& out) {
   Targets nodes(out.nodes, out.node_target), blocks(out.pattern->blocks(), out.block_target);
   for (Chunk& chunk : out.chunk) {
-    chunk.node_begin = static_cast<Index>(out.node_target.size());
-    chunk.block_begin = static_cast<Index>(out.block_target.size());
-    nodes.begin_chunk();
-    blocks.begin_chunk();
-    std::vector<std::uint16_t*> missing_nodes, missing_blocks;
+    std::vector<Targets::Use> node_uses, block_uses;
     for (Index b = chunk.batch_begin; b < chunk.batch_end; ++b) {
       Batch& batch = out.batch[b];
       for (int lane = 0; lane < batch.count; ++lane) {
-        for (int a = 0; a < 4; ++a) {
-          std::uint16_t& place = batch.local_node[lane][a];
-          if (a == 3 && batch.plane)
-            missing_nodes.push_back(&place);
-          else
-            place = static_cast<std::uint16_t>(nodes.local(batch.node[a][lane]));
-        }
+        const auto node = [&](int a) { return a == 3 && batch.plane ? -1 : batch.node[a][lane]; };
+        for (int a = 0; a < 4; ++a) node_uses.push_back({node(a), &batch.local_node[lane][a]});
         for (int k = 0; k < kElementBlocks; ++k) {
-          std::uint16_t& place = batch.local_block[lane][k];
-          const int row = kBlockNodes[k][0], column = kBlockNodes[k][1];
-          if (row == 3 && batch.plane)
-            missing_blocks.push_back(&place);
-          else
-            place = static_cast<std::uint16_t>(
-                blocks.local(out.pattern->find(batch.node[row][lane], batch.node[column][lane])));
+          const Index row = node(kBlockNodes[k][0]), column = node(kBlockNodes[k][1]);
+          block_uses.push_back({row < 0 ? -1 : out.pattern->find(row, column), &batch.local_block[lane][k]});
         }
       }
     }
+    const Index n = nodes.add_chunk(node_uses), m = blocks.add_chunk(block_uses);
     chunk.node_end = static_cast<Index>(out.node_target.size());
+    chunk.node_begin = chunk.node_end - n;
     chunk.block_end = static_cast<Index>(out.block_target.size());
-    const Index n = chunk.node_end - chunk.node_begin, m = chunk.block_end - chunk.block_begin;
-    for (std::uint16_t* p : missing_nodes) *p = static_cast<std::uint16_t>(n);
-    for (std::uint16_t* p : missing_blocks) *p = static_cast<std::uint16_t>(m);
+    chunk.block_begin = chunk.block_end - m;
     out.max_chunk_nodes = std::max(out.max_chunk_nodes, n);
     out.max_chunk_blocks = std::max(out.max_chunk_blocks, m);
   }

@@ -7,6 +7,7 @@
 // Nothing of this depends on the number of threads, so neither do the bits of the result.
 #pragma once
 
+#include <limber/fem/element_kernel.hpp>
 #include <limber/fem/elements.hpp>
 #include <limber/material/small.hpp>
 
@@ -15,8 +16,6 @@
 #include <vector>
 
 namespace limber::fem {
-
-inline constexpr int kElementBlocks = 10;  // (0,0) (1,1) (2,2) (3,3) (1,0) (2,0) (3,0) (2,1) (3,1) (3,2)
 
 // Up to kLanes elements of one kind, one per lane; unused lanes repeat the last element with volume 0. The
 // nodes of an element ascend, so that its blocks below the diagonal are stored blocks of K as they are.

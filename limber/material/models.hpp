@@ -33,28 +33,26 @@ decltype(auto) with_model(MaterialModel model, const T& mu, const T& lambda, Fn&
   return std::forward<Fn>(fn)(StableNeoHookean<T>(mu, lambda));
 }
 
-// psi and pk1 of any model at F; `decomposition` is used by the models that are functions of the singular
-// values.
-template <class Model, class T>
-T model_psi(const Model& model, const M3<T>& F, const Svd<T>& decomposition) {
-  if constexpr (Model::kForceNeedsSvd) {
-    (void)F;
+// For a call to a model that does not use the singular values.
+struct NoSvd {};
+
+// psi and pk1 of any model at F; `decomposition` is an Svd or, for models of F itself, may be NoSvd.
+template <class Model, class T, class Decomposition>
+T model_psi(const Model& model, [[maybe_unused]] const M3<T>& F,
+            [[maybe_unused]] const Decomposition& decomposition) {
+  if constexpr (Model::kForceNeedsSvd)
     return model.psi(decomposition.s);
-  } else {
-    (void)decomposition;
+  else
     return model.psi(F);
-  }
 }
 
-template <class Model, class T>
-M3<T> model_pk1(const Model& model, const M3<T>& F, const Svd<T>& decomposition) {
-  if constexpr (Model::kForceNeedsSvd) {
-    (void)F;
+template <class Model, class T, class Decomposition>
+M3<T> model_pk1(const Model& model, [[maybe_unused]] const M3<T>& F,
+                [[maybe_unused]] const Decomposition& decomposition) {
+  if constexpr (Model::kForceNeedsSvd)
     return times_diagonal_transposed(decomposition.U, model.stress(decomposition.s), decomposition.V);
-  } else {
-    (void)decomposition;
+  else
     return model.pk1(F);
-  }
 }
 
 }  // namespace limber::material

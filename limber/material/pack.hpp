@@ -102,6 +102,41 @@ T vmax(T a, T b) {
   return select(a > b, a, b);
 }
 
+// Lane i of p[j] becomes lane j of p[i].
+inline void transpose(Pack p[kLanes]) {
+  const auto exchange = [](Pack& a, Pack& b, auto low, auto high) {
+    const Pack::V l = low(a.v, b.v), h = high(a.v, b.v);
+    a.v = l;
+    b.v = h;
+  };
+#if defined(__AVX512F__)
+  for (int i = 0; i < 8; i += 2)
+    exchange(
+        p[i], p[i + 1],
+        [](auto a, auto b) { return __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14); },
+        [](auto a, auto b) { return __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15); });
+  for (int i : {0, 1, 4, 5})
+    exchange(
+        p[i], p[i + 2],
+        [](auto a, auto b) { return __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13); },
+        [](auto a, auto b) { return __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15); });
+  for (int i = 0; i < 4; ++i)
+    exchange(
+        p[i], p[i + 4],
+        [](auto a, auto b) { return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11); },
+        [](auto a, auto b) { return __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15); });
+#else
+  for (int i = 0; i < 4; i += 2)
+    exchange(
+        p[i], p[i + 1], [](auto a, auto b) { return __builtin_shufflevector(a, b, 0, 4, 2, 6); },
+        [](auto a, auto b) { return __builtin_shufflevector(a, b, 1, 5, 3, 7); });
+  for (int i = 0; i < 2; ++i)
+    exchange(
+        p[i], p[i + 2], [](auto a, auto b) { return __builtin_shufflevector(a, b, 0, 1, 4, 5); },
+        [](auto a, auto b) { return __builtin_shufflevector(a, b, 2, 3, 6, 7); });
+#endif
+}
+
 inline double vexp(double a) { return std::exp(a); }
 inline Pack vexp(Pack a) {
   for (int i = 0; i < kLanes; ++i) a.set(i, std::exp(a[i]));
