@@ -132,7 +132,8 @@ void Condensation::split_tail(const std::vector<std::uint8_t>& dynamic, const St
     schur_inactive_.compute(MatX(schur_(inactive_, inactive_)));
     const MatX coupling = schur_(inactive_, active_);
     const MatX follow = schur_inactive_.solve(coupling);
-    for (std::size_t i = 0; i < inactive_.size(); ++i) C_.row(inactive_[i]) = -follow.row(static_cast<Eigen::Index>(i));
+    for (std::size_t i = 0; i < inactive_.size(); ++i)
+      C_.row(inactive_[i]) = -follow.row(static_cast<Eigen::Index>(i));
     S.noalias() -= coupling.transpose() * follow;
   }
 }

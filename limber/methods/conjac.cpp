@@ -7,9 +7,12 @@
 #include <limber/methods/rigid_motion.hpp>
 #include <limber/methods/system.hpp>
 #include <limber/sim/model.hpp>
+#include <limber/sim/static_solve.hpp>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <optional>
 
 namespace limber {
@@ -24,27 +27,29 @@ class ConJac final : public Stepper {
         gamma_(scene.method_options.at("gamma")),
         rule_(time_rule(scene.method_options.at("time_rule"))),
         newton_steps_(scene.method_options.at("newton_steps")),
+        static_start_(scene.method_options.at("static_start")),
         solver_options_{scene.solver, scene.ordering} {}
 
-  // Algorithm 1. The guarded rule tries the step with more and more damping until it does not gain energy.
+  // Algorithm 1; lines 4 to 8 may be tried more than once by the guarded rule.
   StepReport step(const Model& model, State& state, const StepInput& in) override {
     StepReport report;
     clock_.reset();
     if (!condensation_) prepare(model);
-    choose_active(model, state, in);
+    const bool switched = choose_active(model, state, in);
+    if (static_start_ && state.step == 0 && !start_quasistatic(model, state, in, report))
+      return report;  // line 1
 
     const Start start = measure_start(model, state, in);
-    bool accepted = false;
-    if (rule_ == TimeRule::kGuarded || rule_ == TimeRule::kMidpoint) {
-      if (!linearise(model, state, in, 0.5, report)) return fail(report, condensation_->why());
-      accepted = advance(model, state, in, start, 0.5, report);
-      if (!accepted) ++report.fallbacks["start_linearisation"];
-    }
-    if (!accepted) {
+    const bool from_middle = rule_ == TimeRule::kGuarded || rule_ == TimeRule::kMidpoint;
+    if (!linearise(model, state, in, from_middle ? 0.5 : 0.0, report))
+      return fail(report, condensation_->why());
+    if (!advance(model, state, in, start, report)) {
+      ++report.fallbacks["start_linearisation"];
       if (!linearise(model, state, in, 0.0, report)) return fail(report, condensation_->why());
-      advance(model, state, in, start, 0.0, report);
+      advance(model, state, in, start, report);
     }
     stabilise(model, state, in, report);
+    if (rule_ == TimeRule::kGuarded) settle_energy(model, state, in, start, switched);
 
     report.dofs = static_cast<Index>(condensation_->dofs.size());
     report.symbolic_analyses = condensation_->stats().analyses;
@@ -64,7 +69,7 @@ class ConJac final : public Stepper {
   }
 
  private:
-  // Energies at the start of the step, for the guard.
+  // The start of the step, to which a step that is refused goes back, and its energies.
   struct Start {
     VecX x, v;
     double elastic = 0, kinetic = 0;  // [J]
@@ -77,8 +82,10 @@ class ConJac final : public Stepper {
   }
 
   // The scene's nodes are dynamic; reserve nodes of a piece only while nothing else fixes its rigid motions.
-  void choose_active(const Model& model, State& state, const StepInput& in) {
-    state.dynamic.assign(nodes_.nodes.size(), 0);
+  // True: somebody switched.
+  bool choose_active(const Model& model, State& state, const StepInput& in) {
+    const std::vector<std::uint8_t> before =
+        std::exchange(state.dynamic, std::vector<std::uint8_t>(nodes_.nodes.size(), 0));
     std::fill_n(state.dynamic.begin(), nodes_.chosen, std::uint8_t{1});
     std::vector<std::uint8_t> held = in.fixed;
     for (std::size_t i = 0; i < nodes_.nodes.size(); ++i)
@@ -89,35 +96,54 @@ class ConJac final : public Stepper {
       short_of_nodes[p] = free_rigid_motions(model, model.pieces[p], state.x, held, center).cols() > 0;
     for (std::size_t i = nodes_.chosen; i < nodes_.nodes.size(); ++i)
       state.dynamic[i] = short_of_nodes[model.piece_of_node[nodes_.nodes[i]]];
+    return before != state.dynamic;
+  }
+
+  // Line 1: the quasistatic nodes at rest around the dynamic ones, which stay where they are.
+  bool start_quasistatic(const Model& model, State& state, const StepInput& in, StepReport& report) {
+    auto phase = clock_.phase("static_start");
+    StepInput held = in;
+    for (std::size_t i = 0; i < nodes_.nodes.size(); ++i)
+      if (state.dynamic[i]) std::fill_n(held.fixed.begin() + 3 * nodes_.nodes[i], 3, std::uint8_t{1});
+    const StaticResult result = solve_static(model, held, state.x, 1e-8, 200, solver_options_);
+    report.iterations += result.iterations;
+    if (!result.converged) fail(report, "the initial static solve failed: " + result.why);
+    return result.converged;
   }
 
   Start measure_start(const Model& model, const State& state, const StepInput& in) {
-    auto phase = clock_.phase("guard");
     Start s{state.x, state.v, 0, 0};
     restore_fixed(in, s.v);  // what held nodes did before does not belong to the body's energy
+    if (rule_ != TimeRule::kGuarded) return s;
+    auto phase = clock_.phase("guard");
     s.elastic = fem::elastic_energy(*model.elements, s.x, in.activation);
-    s.kinetic = 0.5 * s.v.dot(model.mass.cwiseProduct(s.v));
+    s.kinetic = kinetic_energy(model, s.v);
     return s;
+  }
+
+  static double kinetic_energy(const Model& model, const VecX& v) {
+    return 0.5 * v.dot(model.mass.cwiseProduct(v));
   }
 
   // Lines 4 and 5: f, K, J, b at x0 + fraction h v0.
   bool linearise(const Model& model, const State& state, const StepInput& in, double fraction,
                  StepReport& report) {
-    predictor_ = state.v;
-    restore_fixed(in, predictor_);
-    if (!condensation_->compute(state.x + fraction * in.h * predictor_, state.dynamic, in, clock_))
-      return false;
-    report.inverted = condensation_->system.inverted;
-    if (condensation_->shifts > 0) report.fallbacks["shifted_stiffness"] += condensation_->shifts;
-    force_ = condensation_->system.f + external_force(model, in);
+    VecX predictor = state.v;
+    restore_fixed(in, predictor);
+    Condensation& c = *condensation_;
+    if (!c.compute(state.x + fraction * in.h * predictor, state.dynamic, in, clock_)) return false;
+    report.inverted = c.system.inverted;
+    if (c.shifts > 0) report.fallbacks["shifted_stiffness"] += c.shifts;
+    outer_ = external_force(model, in);
+    force_ = c.system.f + outer_;
     {
       auto phase = clock_.phase("solve");
       correction_ = force_;  // h b_q of Eq. 12
       relieve_inertia(model, state.x, state.v, in.fixed, correction_);
-      condensation_->solve_quasistatic(correction_);
+      c.solve_quasistatic(correction_);
+      report.extra["drift"] = correction_.size() ? correction_.cwiseAbs().maxCoeff() : 0.0;  // [m]
     }
     auto phase = clock_.phase("reduced");
-    const Condensation& c = *condensation_;
     reduced_ = {};
     reduced_.h = in.h;
     reduced_.M = c.M_r;
@@ -128,122 +154,146 @@ class ConJac final : public Stepper {
     reduced_.k_w = c.k_w;
     reduced_.m_w = c.J.transpose() * model.mass.cwiseProduct(c.w);
     reduced_.momentum = c.J.transpose() * model.mass.cwiseProduct(state.v - c.w);
-    reduced_.predictor = predictor_(c.dofs);
+    reduced_.predictor = predictor(c.dofs);
     reduced_.fraction = fraction;
     reduced_.prepare();
     return true;
   }
 
-  // Lines 6 to 8. False: no damping kept the energy from growing, and another linearisation should be tried.
-  bool advance(const Model& model, State& state, const StepInput& in, const Start& start, double fraction,
+  // Lines 6 to 8. False: whatever the damping, the step would gain energy, and another linearisation should
+  // be tried.
+  bool advance(const Model& model, State& state, const StepInput& in, const Start& start,
                StepReport& report) {
     switch (rule_) {
       case TimeRule::kLinearImplicit:
-        return move(model, state, in, start, reduced_.linear_implicit(beta_));
+        return move(state, in, start, reduced_.linear_implicit(beta_));
       case TimeRule::kModal:
-        return move(model, state, in, start, reduced_.modal());
+        return move(state, in, start, reduced_.modal());
       case TimeRule::kTrapezoidal:
       case TimeRule::kMidpoint:
-        return move(model, state, in, start, reduced_.theta(0.5));
+        return move(state, in, start, reduced_.theta(0.5));
       case TimeRule::kGuarded:
         break;
     }
-    constexpr std::array kThetas{0.5, 0.55, 0.65, 0.8, 1.0};
-    const double scale = start.elastic + start.kinetic;
+    // A gain is tolerated while the sum of gains not lost again stays small: errors of both signs pass,
+    // growth does not.
+    const double tolerated = kEnergyTolerance * (start.elastic + start.kinetic) - state.energy_excess;
     for (double theta : kThetas) {
-      move(model, state, in, start, reduced_.theta(theta));
-      const double gain = energy_gain(model, state, in, start, fraction);
-      if (std::max(0.0, state.energy_excess + gain) <= kEnergyTolerance * scale) {
-        state.energy_excess = std::max(0.0, state.energy_excess + gain);
-        if (theta > 0.5) ++report.fallbacks["damped_step"];
-        return true;
-      }
+      move(state, in, start, reduced_.theta(theta));
+      if (energy_gain(model, state, in, start) > std::max(0.0, tolerated)) continue;
+      if (theta > 0.5) ++report.fallbacks["damped_step"];
+      return true;
     }
-    if (fraction > 0) {
+    if (reduced_.fraction > 0) {
       state.x = start.x;
+      state.v = start.v;
       return false;
     }
-    // Implicit Euler gained energy all the same: take ever less of the motion.
+    // Implicit Euler gained energy all the same: take ever less of the motion, and of the stabilisation.
     ++report.fallbacks["overdamped_step"];
-    double gain = 0;
-    for (double beta = 2; beta < 1e4; beta *= 4) {
-      move(model, state, in, start, reduced_.linear_implicit(beta));
-      gain = energy_gain(model, state, in, start, fraction);
-      if (state.energy_excess + gain <= kEnergyTolerance * scale) break;
+    const VecX correction = correction_;
+    double beta = 1;
+    for (int halvings = 1; halvings <= 12; ++halvings) {
+      beta *= 4;
+      correction_ = std::ldexp(1.0, -halvings) * correction;
+      move(state, in, start, reduced_.linear_implicit(beta));
+      if (energy_gain(model, state, in, start) <= std::max(0.0, tolerated)) break;
     }
-    state.energy_excess = std::max(0.0, state.energy_excess + gain);
     return true;
   }
 
   // Eq. 13, with the held nodes' share w: x = x0 + J y + h w + gamma h b, v = J v_d + w.
-  bool move(const Model&, State& state, const StepInput& in, const Start& start,
-            const ReducedMotion& motion) {
+  bool move(State& state, const StepInput& in, const Start& start, const ReducedMotion& motion) {
     auto phase = clock_.phase("reduced");
     const Condensation& c = *condensation_;
     state.v = c.w;
     state.v.noalias() += c.J * motion.velocity;
     state.x = start.x + in.h * c.w + gamma_ * correction_;
     state.x.noalias() += c.J * motion.displacement;
+    dissipated_ = reduced_.dissipation(motion);
     return true;
   }
 
   // How much more energy the body has than at the start of the step, less the work that loads and held nodes
-  // did on it. Held nodes work through w, the motion that they impose: wᵀ(M dv - h f).
-  double energy_gain(const Model& model, const State& state, const StepInput& in, const Start& start,
-                     double fraction) {
+  // did on it and plus what Rayleigh damping took. Held nodes work through w, the motion that they impose:
+  // wᵀ(M dv - h f).
+  double energy_gain(const Model& model, const State& state, const StepInput& in, const Start& start) {
     auto phase = clock_.phase("guard");
-    const Condensation& c = *condensation_;
     fem::assemble_force(*model.elements, state.x, in.activation, trial_);
     if (!trial_.finite) return std::numeric_limits<double>::infinity();
-    const VecX outer = external_force(model, in);
-    const double kinetic = 0.5 * state.v.dot(model.mass.cwiseProduct(state.v));
-    double work = outer.dot(state.x - start.x);
-    if (!c.w.isZero(0)) {
-      const VecX mean_force = fraction > 0 ? force_ : VecX(0.5 * (force_ + trial_.f + outer));
-      work += c.w.dot(model.mass.cwiseProduct(state.v - start.v)) - in.h * c.w.dot(mean_force);
+    return energy_gain_here(model, state, in, start);
+  }
+
+  // The same, with trial_ already at state.x.
+  double energy_gain_here(const Model& model, const State& state, const StepInput& in,
+                          const Start& start) const {
+    const VecX& w = condensation_->w;
+    double work = outer_.dot(state.x - start.x) - dissipated_;
+    if (!w.isZero(0)) {
+      const VecX mean_force = reduced_.fraction > 0 ? force_ : VecX(0.5 * (force_ + trial_.f + outer_));
+      work += w.dot(model.mass.cwiseProduct(state.v - start.v)) - in.h * w.dot(mean_force);
     }
-    return trial_.energy + kinetic - start.elastic - start.kinetic - work;
+    return trial_.energy + kinetic_energy(model, state.v) - start.elastic - start.kinetic - work;
   }
 
   // Section 5.1: further quasi-Newton steps of the quasistatic nodes with the same factor. A step that would
   // raise the potential energy is not taken.
   void stabilise(const Model& model, State& state, const StepInput& in, StepReport& report) {
     if (newton_steps_ == 0) return;
-    const VecX outer = external_force(model, in);
+    auto phase = clock_.phase("stabilise");
     fem::assemble_force(*model.elements, state.x, in.activation, trial_);
     for (int k = 0; k < newton_steps_; ++k) {
-      VecX step;
-      {
-        auto phase = clock_.phase("stabilise");
-        step = trial_.f + outer;
-        relieve_inertia(model, state.x, state.v, in.fixed, step);
-        const VecX load = step;
-        condensation_->solve_quasistatic(step);
-        const VecX x = state.x + step;
-        const double before = trial_.energy, gain = outer.dot(step);
-        fem::assemble_force(*model.elements, x, in.activation, trial_);
-        if (!(trial_.energy - before <= gain)) {
-          ++report.fallbacks["stabilisation_refused"];
-          break;
-        }
-        state.x = x;
+      VecX step = trial_.f + outer_;
+      relieve_inertia(model, state.x, state.v, in.fixed, step);
+      condensation_->solve_quasistatic(step);
+      const VecX x = state.x + step;
+      fem::assemble_force(*model.elements, x, in.activation, next_);
+      if (!(next_.energy - trial_.energy <= outer_.dot(step))) {
+        ++report.fallbacks["stabilisation_refused"];
+        return;
       }
+      std::swap(trial_, next_);
+      state.x = x;
     }
   }
 
-  static constexpr double kEnergyTolerance = 1e-3;
+  // The condensed motion of an undamped body keeps its energy; the step loses some where J turns and where
+  // quasistatic nodes are pulled back to their equilibrium. What it lost is given back to the motion of the
+  // dynamic nodes, up to a share of their kinetic energy, so that a real loss (a sudden release, a grab)
+  // stays lost.
+  void settle_energy(const Model& model, State& state, const StepInput& in, const Start& start,
+                     bool switched) {
+    auto phase = clock_.phase("guard");
+    const double balance = state.energy_excess + energy_gain_here(model, state, in, start);
+    state.energy_excess = std::max(0.0, balance);
+    const VecX& w = condensation_->w;
+    const VecX own = state.v - w;
+    const double own_own = own.dot(model.mass.cwiseProduct(own)), own_w = own.dot(model.mass.cwiseProduct(w));
+    if (switched || !(balance < 0) || own_own == 0) return;
+    // kinetic(s own + w) = kinetic(own + w) - balance
+    const double s =
+        (-own_w + std::sqrt(std::max(0.0, own_w * own_w + own_own * (own_own + 2 * own_w - 2 * balance)))) /
+        own_own;
+    state.v = w + std::clamp(s, 1.0, std::sqrt(1 + kReturnedShare)) * own;
+  }
+
+  static constexpr std::array kThetas{0.5, 0.55, 0.65, 0.8, 1.0};
+  static constexpr double kEnergyTolerance = 1e-3;  // of elastic plus kinetic energy
+  static constexpr double kReturnedShare = 0.25;    // of the kinetic energy, per step
 
   const double beta_;   // numerical damping of the paper's rule, Eq. 11
   const double gamma_;  // stabilisation, Eq. 13
   const TimeRule rule_;
   const int newton_steps_;
+  const bool static_start_;
   const CholeskyOptions solver_options_;
 
   DynamicNodes nodes_;
   std::optional<Condensation> condensation_;
   ReducedSystem reduced_;
-  fem::Assembled trial_;
-  VecX predictor_, force_, correction_;
+  fem::Assembled trial_, next_;
+  VecX outer_, force_, correction_;
+  double dissipated_ = 0;  // by Rayleigh damping in this step [J]
   PhaseClock clock_;
 };
 

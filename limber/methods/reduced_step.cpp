@@ -78,4 +78,10 @@ ReducedMotion ReducedSystem::modal() const {
   return {modes * q, modes * dq};
 }
 
+double ReducedSystem::dissipation(const ReducedMotion& motion) const {
+  if (damping_mass == 0 && damping_stiffness == 0) return 0;
+  const VecX& y = motion.displacement;
+  return y.dot(damping_mass * (M * y) + damping_stiffness * (S * y)) / h;
+}
+
 }  // namespace limber

@@ -46,6 +46,9 @@ struct ReducedSystem {
   // Exact solution of the frozen system.
   ReducedMotion modal() const;
 
+  // What Rayleigh damping takes during the motion [J].
+  double dissipation(const ReducedMotion& motion) const;
+
   VecX v0;  // M^-1 momentum
 
  private:

@@ -40,7 +40,7 @@ Eigen::Matrix<double, 6, Eigen::Dynamic> free_rigid_motions(const Model& model, 
     for (int k = 0; k < 3; ++k)
       if (held[d + static_cast<std::size_t>(k)]) gram += R.row(k).transpose() * R.row(k);
   }
-  const Eigen::SelfAdjointEigenSolver<Mat6> eigen(gram);
+  const Eigen::SelfAdjointEigenSolver<MatX> eigen{MatX(gram)};  // dynamic size: the fixed one takes 15 s to compile
   // A held direction has an eigenvalue of the order of (distance between held nodes / size)^2.
   const double tolerance = 1e-10 * std::max(1.0, eigen.eigenvalues()[5]);
   Eigen::Index k = 0;

@@ -3,6 +3,7 @@
 
 #include <limber/core/types.hpp>
 #include <limber/material/material.hpp>
+#include <limber/scene/motion.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -100,16 +101,6 @@ struct BodySpec {
   Vec3 velocity = Vec3::Zero();                                            // initial [m/s]
   Vec3 angular_velocity = Vec3::Zero();  // initial, about the centre of mass [rad/s]
   std::string initial_file;  // optional mesh with the same nodes: initial positions differ from rest
-};
-
-// One key of a motion: at time t the selected nodes have been moved by the rotation vector about `center`,
-// then stretched about it, then translated, relative to where they were when the constraint began. Between
-// keys: smooth or linear.
-struct MotionKey {
-  double t = 0;                     // scene time [s]
-  Vec3 translation = Vec3::Zero();  // [m]
-  Vec3 rotation = Vec3::Zero();     // rotation vector [rad]
-  double scale = 1;
 };
 
 struct ConstraintSpec {

@@ -89,16 +89,11 @@ BodyMesh load(const Scene& scene, const BodySpec& spec) {
                          : from_triangles(std::move(file.triangles()), spec);
 }
 
-Mat3 rotation_matrix(const Vec3& r) {
-  const double angle = r.norm();
-  return angle > 0 ? Eigen::AngleAxisd(angle, r / angle).toRotationMatrix() : Mat3(Mat3::Identity());
-}
-
 // fit, scale, rotation, translation, in this order.
 void place(const BodySpec& spec, std::vector<Vec3>& nodes) {
   double fit = 1;
   if (spec.fit) fit = *spec.fit / bounding_box(nodes).size().maxCoeff();
-  const Mat3 R = rotation_matrix(spec.rotation);
+  const Mat3 R = rotation_of(spec.rotation);
   for (Vec3& x : nodes) x = R * (fit * spec.scale.cwiseProduct(x)) + spec.translation;
 }
 

@@ -1,42 +1,11 @@
 // The scene's script: what is held, pulled and activated during a step.
 #include <limber/sim/model.hpp>
 
-#include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
 
 namespace limber {
 namespace {
-
-// x -> center + translation + scale R (x - center)
-struct Similarity {
-  Vec3 translation = Vec3::Zero();
-  Mat3 R = Mat3::Identity();
-  double scale = 1;
-};
-
-Mat3 rotation_matrix(const Vec3& r) {
-  const double angle = r.norm();
-  return angle > 0 ? Eigen::AngleAxisd(angle, r / angle).toRotationMatrix() : Mat3(Mat3::Identity());
-}
-
-// The motion at time t. Keys are sorted; before the first and after the last the motion rests there. The
-// rotation vector is interpolated as a vector, which is exact for keys that turn about one axis and lets a
-// key turn by more than half a turn.
-Similarity motion_at(const std::vector<MotionKey>& keys, const std::string& interpolation, double t) {
-  auto of_key = [](const MotionKey& k) {
-    return Similarity{k.translation, rotation_matrix(k.rotation), k.scale};
-  };
-  if (t <= keys.front().t) return of_key(keys.front());
-  if (t >= keys.back().t) return of_key(keys.back());
-  const auto next =
-      std::upper_bound(keys.begin(), keys.end(), t, [](double s, const MotionKey& k) { return s < k.t; });
-  const MotionKey &a = *(next - 1), &b = *next;
-  double s = (t - a.t) / (b.t - a.t);
-  if (interpolation == "smooth") s = s * s * (3 - 2 * s);
-  return {(1 - s) * a.translation + s * b.translation, rotation_matrix((1 - s) * a.rotation + s * b.rotation),
-          (1 - s) * a.scale + s * b.scale};
-}
 
 // Times of the script are compared with a tolerance far below a step, so that "until 0.5" ends at step 100 of
 // h = 5e-3 and not one step later because of rounding.
@@ -80,10 +49,10 @@ void script_input(const Model& model, const State& state, double h, StepInput& i
     const ConstraintSpec& spec = scene.constraints[hold.constraint];
     if (!active(t, h, spec.from, spec.until)) continue;
     // The motion over this step, as one similarity: T(t + h) T(t)^-1.
-    Similarity from, to;
+    KeyPose from, to;
     if (!spec.motion.empty()) {
-      from = motion_at(spec.motion, spec.interpolation, t);
-      to = motion_at(spec.motion, spec.interpolation, t + h);
+      from = key_pose(spec.motion, spec.interpolation, t);
+      to = key_pose(spec.motion, spec.interpolation, t + h);
     }
     const Mat3 turn = (to.scale / from.scale) * to.R * from.R.transpose();
     const bool moves = !spec.motion.empty();

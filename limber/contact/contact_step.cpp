@@ -1,0 +1,121 @@
+#include <limber/contact/contact_step.hpp>
+
+#include <limber/mesh/geometry.hpp>
+
+#include <algorithm>
+
+namespace limber {
+namespace {
+
+// After this many revisions contacts are only added, after twice as many nothing changes any more: a set that
+// cannot settle costs a little energy (a contact that pulls for one step), never the run.
+constexpr int kFreeRevisions = 3;
+
+}  // namespace
+
+void ContactStep::begin(const ContactModel& model, std::span<const Anchor> anchors, const VecX& x,
+                        const VecX& v, double h, double t) {
+  model_ = &model;
+  anchors_ = anchors;
+  h_ = h;
+  t_ = t;
+  revisions_ = 0;
+  laws_.clear();
+  placement_.clear();
+  if (model.empty()) return;
+  x_ = x;
+  v_ = v;
+  Box box;
+  for (const Index i : model.nodes) box.add(node(x, i));
+  tolerance_ = 1e-7 * box.size().norm();
+  for (const Obstacle& o : model.obstacles) placement_.push_back(placement_at(o, t + h));
+  for (const Contact& c : detect(model, x, v, h, t)) laws_.push_back(law(c));
+}
+
+ContactLaw ContactStep::law(const Contact& c) const {
+  const Vec3 x = node(x_, c.node), step = h_ * node(v_, c.node);
+  if (model_->rule == FrictionRule::kFilter) {
+    // The paper's: the closest point moves along with the node, so the spring has no tangential force at x,
+    // only stiffness.
+    ContactLaw law;
+    law.contact = c;
+    law.alpha = model_->alpha;
+    law.anchor = x;
+    law.grip = Grip::kStick;
+    return law;
+  }
+  const Anchor* a = find_anchor(anchors_, c.node, c.obstacle);
+  const Vec3 anchor = a ? placement_[static_cast<std::size_t>(c.obstacle)].to_world(a->point) : c.x_s;
+  return contact_law(c, model_->alpha, anchor, x, step);
+}
+
+void ContactStep::add(const VecX& x, VecX& f, BlockMatrix& K) const {
+  add_force(x, f);
+  add_stiffness(1, K);
+}
+
+void ContactStep::add_force(const VecX& x, VecX& f) const {
+  for (const ContactLaw& law : laws_)
+    if (law.active) node(f, law.contact.node) += law.force(node(x, law.contact.node));
+}
+
+void ContactStep::add_stiffness(double factor, BlockMatrix& K) const {
+  for (const ContactLaw& law : laws_)
+    if (law.active) K.block(K.pattern->col_begin[law.contact.node]) += factor * law.stiffness();
+}
+
+bool ContactStep::revise(const VecX& x1) {
+  if (model_->empty() || ++revisions_ > 2 * kFreeRevisions) return false;
+  bool changed = false;
+  for (ContactLaw& law : laws_) {
+    const double gap = law.gap(node(x1, law.contact.node));
+    if (law.active && gap > tolerance_ && revisions_ <= kFreeRevisions) {
+      law.active = false;
+      changed = true;
+    } else if (!law.active && gap < -tolerance_) {
+      law.active = true;
+      changed = true;
+    }
+  }
+  const VecX moved = (x1 - x_) / h_;
+  std::vector<ContactLaw> fresh;
+  auto known = laws_.begin();
+  for (const Contact& c : detect(*model_, x_, moved, h_, t_)) {
+    while (known != laws_.end() && before(known->contact, c)) ++known;
+    if (known != laws_.end() && !before(c, known->contact)) continue;
+    ContactLaw added = law(c);
+    if (added.gap(node(x1, c.node)) < -tolerance_) fresh.push_back(added);
+  }
+  if (fresh.empty()) return changed;
+  laws_.insert(laws_.end(), fresh.begin(), fresh.end());
+  std::sort(laws_.begin(), laws_.end(),
+            [](const ContactLaw& a, const ContactLaw& b) { return before(a.contact, b.contact); });
+  return true;
+}
+
+std::vector<Anchor> ContactStep::finish(const VecX& x1) const {
+  std::vector<Anchor> out;
+  if (model_->empty() || model_->rule == FrictionRule::kFilter || model_->alpha == 0) return out;
+  auto known = laws_.begin();
+  for (const Contact& c : touching(*model_, x1, t_ + h_)) {
+    if (c.friction == 0) continue;
+    while (known != laws_.end() && before(known->contact, c)) ++known;
+    const bool expected = known != laws_.end() && !before(c, known->contact);
+    const Placement& at = placement_[static_cast<std::size_t>(c.obstacle)];
+    // Coulomb: the spring carries no more than mu K depth, so it is no longer than this.
+    const double limit = c.friction * c.depth / model_->alpha;
+    const Vec3 offset = c.x_s - (expected ? known->anchor : c.x_s);
+    const Vec3 slip = offset - c.n.dot(offset) * c.n;
+    const double length = slip.norm();
+    const Vec3 hold = length > limit ? Vec3(c.x_s - limit / length * slip) : Vec3(c.x_s - slip);
+    out.push_back({c.node, c.obstacle, at.to_local(hold)});
+  }
+  return out;
+}
+
+Index ContactStep::active() const {
+  return static_cast<Index>(
+      std::count_if(laws_.begin(), laws_.end(), [](const ContactLaw& law) { return law.active; }));
+}
+
+}  // namespace limber

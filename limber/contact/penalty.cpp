@@ -1,0 +1,76 @@
+#include <limber/contact/penalty.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+namespace limber {
+namespace {
+
+Vec3 tangential(const Vec3& n, const Vec3& d) { return d - n.dot(d) * n; }
+
+}  // namespace
+
+const Anchor* find_anchor(std::span<const Anchor> anchors, Index node, Index obstacle) {
+  const auto key = std::make_tuple(node, obstacle);
+  const auto at = std::lower_bound(anchors.begin(), anchors.end(), key, [](const Anchor& a, const auto& k) {
+    return std::make_tuple(a.node, a.obstacle) < k;
+  });
+  const bool found = at != anchors.end() && at->node == node && at->obstacle == obstacle;
+  return found ? &*at : nullptr;
+}
+
+Vec3 ContactLaw::force(const Vec3& x) const {
+  Vec3 f = -contact.stiffness * gap(x) * contact.n;
+  if (grip == Grip::kStick) f -= alpha * contact.stiffness * tangential(contact.n, x - anchor);
+  if (grip == Grip::kSlide) f += slide;
+  return f;
+}
+
+Mat3 ContactLaw::stiffness() const {
+  const Mat3 nn = contact.n * contact.n.transpose();
+  if (grip != Grip::kStick) return contact.stiffness * nn;
+  return contact.stiffness * ((1 - alpha) * nn + alpha * Mat3::Identity());
+}
+
+ContactLaw contact_law(const Contact& contact, double alpha, const Vec3& anchor, const Vec3& x,
+                       const Vec3& step) {
+  ContactLaw law;
+  law.contact = contact;
+  law.alpha = alpha;
+  law.anchor = anchor;
+  const double spring = alpha * contact.stiffness;
+  if (contact.friction == 0 || spring == 0) return law;
+  const double limit = contact.friction * law.normal_force(x);
+  const Vec3 offset = tangential(contact.n, x + step - anchor);
+  const double length = offset.norm();
+  if (spring * length <= limit) {
+    law.grip = Grip::kStick;
+  } else {
+    law.grip = Grip::kSlide;
+    law.slide = -limit / length * offset;
+  }
+  return law;
+}
+
+double contact_energy(const ContactModel& model, std::span<const Anchor> anchors, const VecX& x, double t) {
+  double energy = 0;
+  std::vector<Placement> at;
+  for (const Contact& c : touching(model, x, t)) {
+    energy += 0.5 * c.stiffness * c.depth * c.depth;
+    const Anchor* a = find_anchor(anchors, c.node, c.obstacle);
+    const double spring = model.alpha * c.stiffness;
+    if (a == nullptr || spring == 0) continue;
+    if (at.empty())
+      for (const Obstacle& o : model.obstacles) at.push_back(placement_at(o, t));
+    const Vec3 hold = at[static_cast<std::size_t>(c.obstacle)].to_world(a->point);
+    const double limit = c.friction * c.stiffness * c.depth / spring;  // the spring slips beyond this length
+    const double length = std::min(limit, tangential(c.n, node(x, c.node) - hold).norm());
+    energy += 0.5 * spring * length * length;
+  }
+  return energy;
+}
+
+double default_stiffness(double young, double area) { return 10 * young * std::sqrt(area); }
+
+}  // namespace limber

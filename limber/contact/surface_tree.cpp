@@ -1,0 +1,186 @@
+#include <limber/contact/surface_tree.hpp>
+
+#include <limber/core/error.hpp>
+#include <limber/mesh/check.hpp>
+#include <limber/mesh/surface.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace limber {
+namespace {
+
+constexpr Index kLeaf = 4;  // triangles
+
+double squared_distance(const Box& box, const Vec3& x) {
+  return (x - x.cwiseMax(box.lo).cwiseMin(box.hi)).squaredNorm();
+}
+
+// Where on the triangle the nearest point lies.
+enum class Feature { kFace, kCorner0, kCorner1, kCorner2, kEdge01, kEdge12, kEdge20 };
+
+// Walks the Voronoi regions of the triangle's corners, edges and face.
+Vec3 closest_on_triangle(const Vec3& x, const Vec3& a, const Vec3& b, const Vec3& c, Feature& feature) {
+  const Vec3 ab = b - a, ac = c - a, ax = x - a;
+  const double d1 = ab.dot(ax), d2 = ac.dot(ax);
+  if (d1 <= 0 && d2 <= 0) return feature = Feature::kCorner0, a;
+  const Vec3 bx = x - b;
+  const double d3 = ab.dot(bx), d4 = ac.dot(bx);
+  if (d3 >= 0 && d4 <= d3) return feature = Feature::kCorner1, b;
+  const double vc = d1 * d4 - d3 * d2;
+  if (vc <= 0 && d1 >= 0 && d3 <= 0) return feature = Feature::kEdge01, a + d1 / (d1 - d3) * ab;
+  const Vec3 cx = x - c;
+  const double d5 = ab.dot(cx), d6 = ac.dot(cx);
+  if (d6 >= 0 && d5 <= d6) return feature = Feature::kCorner2, c;
+  const double vb = d5 * d2 - d1 * d6;
+  if (vb <= 0 && d2 >= 0 && d6 <= 0) return feature = Feature::kEdge20, a + d2 / (d2 - d6) * ac;
+  const double va = d3 * d6 - d5 * d4;
+  if (va <= 0 && d4 - d3 >= 0 && d5 - d6 >= 0)
+    return feature = Feature::kEdge12, b + (d4 - d3) / ((d4 - d3) + (d5 - d6)) * (c - b);
+  const double scale = 1 / (va + vb + vc);
+  return feature = Feature::kFace, a + vb * scale * ab + vc * scale * ac;
+}
+
+double angle_between(const Vec3& a, const Vec3& b) { return std::atan2(cross(a, b).norm(), a.dot(b)); }
+
+}  // namespace
+
+SurfaceTree::SurfaceTree(TriMesh mesh, const std::string& where) : mesh_(std::move(mesh)) {
+  const MeshReport report = check_mesh(mesh_, TriRole::kSurface);
+  for (const MeshProblem& p : report.problems)
+    if (p.fatal || p.kind == MeshProblemKind::kOpenSurface || p.kind == MeshProblemKind::kOrientation ||
+        p.kind == MeshProblemKind::kNonManifoldSurface)
+      throw Error(ErrorKind::kInput,
+                  where + ": an obstacle's surface must be closed, so that inside and outside are known: " +
+                      p.message);
+  double volume = 0;
+  for (const Tri& t : mesh_.triangles)
+    volume += mesh_.nodes[t[0]].dot(cross(mesh_.nodes[t[1]], mesh_.nodes[t[2]]));
+  if (volume < 0)
+    for (Tri& t : mesh_.triangles) std::swap(t[1], t[2]);
+  find_normals();
+
+  const auto n = static_cast<Index>(mesh_.triangles.size());
+  std::vector<Vec3> centers;
+  for (Index t = 0; t < n; ++t) {
+    const Tri& tri = mesh_.triangles[t];
+    centers.push_back((mesh_.nodes[tri[0]] + mesh_.nodes[tri[1]] + mesh_.nodes[tri[2]]) / 3);
+    order_.push_back(t);
+  }
+  build(0, n, centers);
+}
+
+void SurfaceTree::find_normals() {
+  const auto& x = mesh_.nodes;
+  corner_normal_.assign(x.size(), Vec3::Zero());
+  for (const Tri& t : mesh_.triangles) {
+    face_normal_.push_back(triangle_normal(x, t).normalized());
+    for (int k = 0; k < 3; ++k) {
+      const Vec3 &a = x[t[k]], &b = x[t[(k + 1) % 3]], &c = x[t[(k + 2) % 3]];
+      corner_normal_[t[k]] += angle_between(b - a, c - a) * face_normal_.back();
+    }
+  }
+  edge_normal_.resize(mesh_.triangles.size());
+  const SurfaceEdges edges = surface_edges(mesh_.triangles);
+  for (const SurfaceEdges::Edge& e : edges.edges) {
+    Vec3 sum = Vec3::Zero();
+    for (Index k = e.begin; k < e.end; ++k) sum += face_normal_[edges.triangles[k]];
+    for (Index k = e.begin; k < e.end; ++k) {
+      const Index t = edges.triangles[k];
+      for (int s = 0; s < 3; ++s) {
+        const Index a = mesh_.triangles[t][s], b = mesh_.triangles[t][(s + 1) % 3];
+        if (std::min(a, b) == e.nodes[0] && std::max(a, b) == e.nodes[1]) edge_normal_[t][s] = sum;
+      }
+    }
+  }
+}
+
+// Halves the triangles at the median of their centres along the longest side of the box of centres.
+Index SurfaceTree::build(Index begin, Index end, std::vector<Vec3>& centers) {
+  const auto id = static_cast<Index>(nodes_.size());
+  nodes_.push_back({{}, begin, end, -1});
+  Box box, middle;
+  for (Index k = begin; k < end; ++k) {
+    for (const Index v : mesh_.triangles[order_[k]]) box.add(mesh_.nodes[v]);
+    middle.add(centers[order_[k]]);
+  }
+  nodes_[id].box = box;
+  if (end - begin <= kLeaf) return id;
+  int axis = 0;
+  middle.size().maxCoeff(&axis);
+  const Index half = begin + (end - begin) / 2;
+  std::nth_element(
+      order_.begin() + begin, order_.begin() + half, order_.begin() + end, [&](Index a, Index b) {
+        return centers[a][axis] != centers[b][axis] ? centers[a][axis] < centers[b][axis] : a < b;
+      });
+  build(begin, half, centers);
+  const Index right = build(half, end, centers);
+  nodes_[id].right = right;
+  return id;
+}
+
+SurfacePoint SurfaceTree::closest(const Vec3& x) const {
+  double best = std::numeric_limits<double>::infinity();
+  SurfacePoint out;
+  Vec3 normal = Vec3::UnitZ();
+  // The tree halves, so its depth is below 32; nearer children are looked at first.
+  std::array<std::pair<Index, double>, 64> stack;
+  std::size_t top = 0;
+  stack[top++] = {0, squared_distance(nodes_[0].box, x)};
+  while (top > 0) {
+    const auto [id, bound] = stack[--top];
+    if (bound >= best) continue;
+    const Node& node = nodes_[id];
+    if (node.right >= 0) {
+      std::pair<Index, double> a{id + 1, squared_distance(nodes_[id + 1].box, x)};
+      std::pair<Index, double> b{node.right, squared_distance(nodes_[node.right].box, x)};
+      if (a.second > b.second) std::swap(a, b);
+      if (b.second < best) stack[top++] = b;
+      if (a.second < best) stack[top++] = a;
+      continue;
+    }
+    for (Index k = node.begin; k < node.end; ++k) {
+      const Index t = order_[k];
+      const Tri& tri = mesh_.triangles[t];
+      Feature feature;
+      const Vec3 p =
+          closest_on_triangle(x, mesh_.nodes[tri[0]], mesh_.nodes[tri[1]], mesh_.nodes[tri[2]], feature);
+      const double d2 = (x - p).squaredNorm();
+      if (d2 >= best) continue;
+      best = d2;
+      out.x = p;
+      switch (feature) {
+        case Feature::kFace:
+          normal = face_normal_[t];
+          break;
+        case Feature::kCorner0:
+          normal = corner_normal_[tri[0]];
+          break;
+        case Feature::kCorner1:
+          normal = corner_normal_[tri[1]];
+          break;
+        case Feature::kCorner2:
+          normal = corner_normal_[tri[2]];
+          break;
+        case Feature::kEdge01:
+          normal = edge_normal_[t][0];
+          break;
+        case Feature::kEdge12:
+          normal = edge_normal_[t][1];
+          break;
+        case Feature::kEdge20:
+          normal = edge_normal_[t][2];
+          break;
+      }
+    }
+  }
+  const double d = std::sqrt(best);
+  const bool inside = normal.dot(x - out.x) < 0;
+  out.distance = inside ? -d : d;
+  // Within rounding of the surface the difference has no direction left.
+  const double rounding = 1e-14 * (x.norm() + box().lo.norm() + box().hi.norm());
+  out.n = d > rounding ? Vec3((x - out.x) / out.distance) : Vec3(normal.normalized());
+  return out;
+}
+
+}  // namespace limber
