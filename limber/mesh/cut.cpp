@@ -45,6 +45,31 @@ std::vector<InnerFace> inner_faces(std::span<const Tet> elements) {
   return inner;
 }
 
+// Union-find whose roots are the least members.
+class Groups {
+ public:
+  explicit Groups(std::size_t n) : parent_(n) { std::iota(parent_.begin(), parent_.end(), std::size_t{0}); }
+  std::size_t root(std::size_t k) {
+    while (parent_[k] != k) k = parent_[k] = parent_[parent_[k]];
+    return k;
+  }
+  void join(std::size_t a, std::size_t b) {
+    a = root(a);
+    b = root(b);
+    parent_[std::max(a, b)] = std::min(a, b);
+  }
+
+ private:
+  std::vector<std::size_t> parent_;
+};
+
+// Do two elements have n nodes in common?
+bool share_all(const Tet& s, const Tet& t, int n) {
+  int common = 0;
+  for (Index i : s) common += i >= 0 && std::find(t.begin(), t.end(), i) != t.end();
+  return common == n;
+}
+
 CutMesh cut(Index nodes, std::span<const Tet> elements,
             const std::function<bool(const InnerFace&)>& separates) {
   CutMesh out;
@@ -52,26 +77,23 @@ CutMesh cut(Index nodes, std::span<const Tet> elements,
   out.copy_of.resize(static_cast<std::size_t>(nodes));
   std::iota(out.copy_of.begin(), out.copy_of.end(), 0);
 
-  // Inner faces that hold, by node; and the nodes that the cut touches.
-  std::vector<std::uint8_t> touched(static_cast<std::size_t>(nodes), 0);
-  std::vector<InnerFace> kept;
-  for (const InnerFace& f : inner_faces(elements)) {
-    if (!separates(f)) {
-      kept.push_back(f);
-      continue;
-    }
-    ++out.faces;
-    for (Index i : f.nodes)
+  // The faces to open, and the nodes that the cut touches.
+  const std::vector<InnerFace> inner = inner_faces(elements);
+  std::vector<std::uint8_t> touched(static_cast<std::size_t>(nodes), 0), open(inner.size(), 0);
+  for (std::size_t k = 0; k < inner.size(); ++k) {
+    open[k] = separates(inner[k]);
+    if (!open[k]) continue;
+    for (Index i : inner[k].nodes)
       if (i >= 0) touched[i] = 1;
   }
   std::vector<std::vector<Index>> fan(static_cast<std::size_t>(nodes));
   for (std::size_t e = 0; e < elements.size(); ++e)
     for (Index i : elements[e])
       if (i >= 0 && touched[i]) fan[i].push_back(static_cast<Index>(e));
-  std::vector<std::vector<const InnerFace*>> links(static_cast<std::size_t>(nodes));
-  for (const InnerFace& f : kept)
-    for (Index i : f.nodes)
-      if (i >= 0 && touched[i]) links[i].push_back(&f);
+  std::vector<std::vector<Index>> faces(static_cast<std::size_t>(nodes));
+  for (std::size_t k = 0; k < inner.size(); ++k)
+    for (Index i : inner[k].nodes)
+      if (i >= 0 && touched[i]) faces[i].push_back(static_cast<Index>(k));
 
   for (Index i = 0; i < nodes; ++i) {
     if (!touched[i]) continue;
@@ -80,29 +102,27 @@ CutMesh cut(Index nodes, std::span<const Tet> elements,
     auto place = [&](Index e) {
       return static_cast<std::size_t>(std::lower_bound(around.begin(), around.end(), e) - around.begin());
     };
-    std::vector<std::size_t> parent(around.size());
-    std::iota(parent.begin(), parent.end(), std::size_t{0});
-    auto root = [&](std::size_t k) {
-      while (parent[k] != k) k = parent[k] = parent[parent[k]];
-      return k;
-    };
-    for (const InnerFace* f : links[i]) {
-      const std::size_t a = root(place(f->a)), b = root(place(f->b));
-      parent[std::max(a, b)] = std::min(a, b);
+    Groups before(around.size()), after(around.size());
+    for (Index k : faces[i]) {
+      before.join(place(inner[k].a), place(inner[k].b));
+      if (!open[k]) after.join(place(inner[k].a), place(inner[k].b));
     }
-    // The group of the first element keeps the node.
+    // Of every group before the cut, the part with its first element keeps the node.
     std::vector<Index> copy(around.size(), -1);
-    copy[root(0)] = i;
     for (std::size_t k = 0; k < around.size(); ++k) {
-      const std::size_t r = root(k);
+      const std::size_t r = after.root(k);
+      if (r == before.root(k)) continue;
       if (copy[r] < 0) {
         copy[r] = static_cast<Index>(out.copy_of.size());
         out.copy_of.push_back(i);
       }
-      if (copy[r] != i)
-        std::replace(out.elements[around[k]].begin(), out.elements[around[k]].end(), i, copy[r]);
+      std::replace(out.elements[around[k]].begin(), out.elements[around[k]].end(), i, copy[r]);
     }
   }
+  for (std::size_t k = 0; k < inner.size(); ++k)
+    if (open[k])
+      out.faces +=
+          !share_all(out.elements[inner[k].a], out.elements[inner[k].b], inner[k].nodes[0] < 0 ? 2 : 3);
   return out;
 }
 
