@@ -7,8 +7,10 @@ namespace limber {
 namespace {
 
 std::unique_ptr<CholeskyBackend> make_backend(const std::string& name) {
+  if (name == "native") return make_native_backend();
   if (name == "auto" || name == "cholmod") return make_cholmod_backend();
-  throw Error(ErrorKind::kUsage, fmt::format("solver \"{}\": expected \"auto\" or \"cholmod\"", name));
+  throw Error(ErrorKind::kUsage,
+              fmt::format("solver \"{}\": expected \"auto\", \"native\" or \"cholmod\"", name));
 }
 
 }  // namespace

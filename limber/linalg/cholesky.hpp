@@ -32,8 +32,11 @@ struct FactorStatus {
 struct CholeskyStats {
   std::string backend, ordering;
   double nnz = 0;           // scalar entries of L
-  double flops = 0;         // of one factorisation
+  double stored = 0;        // doubles that hold them: padding and zeros of joined columns included
+  double flops = 0;         // of one factorisation: sum of the squared column lengths
   double bytes = 0;         // factor and work space
+  double seconds = 0;       // of the last factorisation
+  long fronts = 0;          // dense pieces (fronts, supernodes)
   long analyses = 0;        // symbolic analyses so far
   long factorizations = 0;  // numeric factorisations so far
 };

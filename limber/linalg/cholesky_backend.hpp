@@ -30,6 +30,7 @@ class CholeskyBackend {
   Index nodes = 0, tail_nodes = 0, blocks = 0;
 };
 
+std::unique_ptr<CholeskyBackend> make_native_backend();
 std::unique_ptr<CholeskyBackend> make_cholmod_backend();
 
 }  // namespace limber

@@ -39,7 +39,7 @@ class CholeskyOf : public testing::TestWithParam<const char*> {
  protected:
   CholeskyOptions options(const char* ordering = "auto") const { return {GetParam(), ordering}; }
 };
-INSTANTIATE_TEST_SUITE_P(Backends, CholeskyOf, testing::Values("cholmod"),
+INSTANTIATE_TEST_SUITE_P(Backends, CholeskyOf, testing::Values("native", "cholmod"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_P(CholeskyOf, SolvesLikeDense) {

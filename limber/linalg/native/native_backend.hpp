@@ -1,0 +1,91 @@
+// Multifrontal Cholesky of our own. See docs/linear-solver.md.
+#pragma once
+
+#include <limber/linalg/cholesky_backend.hpp>
+#include <limber/linalg/native/plan.hpp>
+
+#include <mutex>
+#include <new>
+
+namespace limber::sparse {
+
+// Doubles on cache lines, without a constructor's pass over them.
+class Buffer {
+ public:
+  void resize(std::size_t size) {
+    if (size == size_) return;
+    data_.reset(size == 0
+                    ? nullptr
+                    : static_cast<double*>(::operator new (size * sizeof(double), std::align_val_t{64})));
+    size_ = size;
+  }
+  double* data() const { return data_.get(); }
+  std::size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(double* p) const { ::operator delete (p, std::align_val_t{64}); }
+  };
+  std::unique_ptr<double, Free> data_;
+  std::size_t size_ = 0;
+};
+
+class NativeBackend final : public CholeskyBackend {
+ public:
+  NativeBackend() { stats.backend = "native"; }
+  void analyze(const BlockPattern& pattern, std::span<const Index> tail,
+               const std::string& ordering) override;
+  FactorStatus factor(const BlockMatrix& A) override;
+  FactorStatus factor_tail(const BlockMatrix& A) override;
+  void solve(Eigen::Ref<MatX> B, Part part) const override;
+  void tail_schur(MatX& S) const override;
+  void extend_from_tail(const MatX& C, MatX& X) const override;
+  std::span<double> factor_values() override { return {values_.data(), values_.size()}; }
+  std::span<const Index> order() const override { return f_.order; }
+
+ private:
+  struct Space {  // of one thread
+    Buffer updates, panel;
+  };
+  struct Sweep;
+
+  Panel panel(const Front& front) { return {values_.data() + front.values, front.K(), front.M()}; }
+  ConstPanel panel(const Front& front) const { return {values_.data() + front.values, front.K(), front.M()}; }
+
+  double* update(const Front& front, const Space& space) const {
+    return (front.shared ? shared_updates_.data() : space.updates.data()) + front.update;
+  }
+
+  void prepare(const BlockMatrix& A, int workers);
+  void run(const Task& task, const BlockMatrix& A, Space& space);
+  bool children_failed(Index s) const;
+  void factor_front(Index s, const BlockMatrix& A, Space& space);
+  void factor_diagonal_tile(Index s, long j, const BlockMatrix& A, Space& space);
+  void factor_tile(const Front& front, long i, long j, const BlockMatrix& A, Space& space);
+  void update_tile(const Front& front, long i, long j, const Space& space) const;
+  void sum_tail(Space& space);
+  void factor_tail_front(const BlockMatrix& A, Space& space);
+  // X, which starts at (row0, col0) of the front: the blocks of A there; the updates of the children.
+  void add_entries(const Front& front, long row0, long row1, long col0, long col1, const BlockMatrix& A,
+                   double* X, long ld) const;
+  void add_children(const Front& front, long row0, long row1, long col0, long col1, double* X, long ld,
+                    const Space& space) const;
+  FactorStatus status() const;
+
+  void sweep(Eigen::Ref<MatX> B, Eigen::Index first, Eigen::Index cols, Part part,
+             const MatX* extended) const;
+  void reserve_work(Eigen::Index cols) const;
+
+  Fronts f_;
+  Plan plan_;
+  long most_rows_ = 0, most_pivots_ = 0;  // of a front, padding counted
+  Buffer values_, shared_updates_, tail_sum_;
+  std::vector<Space> spaces_;
+  std::vector<double> floor_;         // per scalar column: what a pivot must exceed
+  std::vector<BadPivot> bad_;         // per front
+  std::vector<std::uint8_t> failed_;  // per front: it or a front below has a bad pivot
+  mutable std::mutex solving_;        // guards the work space of solves
+  mutable Buffer work_;
+};
+
+}  // namespace limber::sparse

@@ -1,0 +1,257 @@
+#include <limber/core/parallel.hpp>
+#include <limber/linalg/native/native_backend.hpp>
+
+#include <algorithm>
+#include <chrono>
+
+namespace limber {
+
+std::unique_ptr<CholeskyBackend> make_native_backend() { return std::make_unique<sparse::NativeBackend>(); }
+
+namespace sparse {
+namespace {
+
+// Below this estimate [ns] waking other threads costs more than it brings.
+constexpr double kOneThread = 150e3;
+
+// The rows [begin, end) of block i of a tiled front: blocks of pivots, then of rows below, padding counted.
+std::pair<long, long> block_rows(const Front& front, long i) {
+  const long P = pivot_blocks(front);
+  if (i < P) return {i * kBlock, std::min(front.padded_pivots(), (i + 1) * kBlock)};
+  const long begin = front.padded_pivots() + (i - P) * kBlock;
+  return {begin, std::min(front.padded_rows(), begin + kBlock)};
+}
+
+}  // namespace
+
+void NativeBackend::analyze(const BlockPattern& pattern, std::span<const Index> tail,
+                            const std::string& ordering) {
+  const Elimination e = eliminate(pattern, tail, ordering);
+  f_ = make_fronts(pattern, e);
+  plan_ = make_plan(f_);
+  values_.resize(static_cast<std::size_t>(f_.values));
+  shared_updates_.resize(static_cast<std::size_t>(plan_.shared_updates));
+  const long t = f_.tail > 0 ? f_.fronts.back().padded_pivots() : 0;
+  tail_sum_.resize(static_cast<std::size_t>(t * t));
+  spaces_.clear();
+  most_rows_ = most_pivots_ = 0;
+  for (const Front& front : f_.fronts) {
+    most_rows_ = std::max(most_rows_, front.padded_rows());
+    most_pivots_ = std::max(most_pivots_, front.padded_pivots());
+  }
+  floor_.assign(3 * f_.order.size() + kStrip, 0);
+  bad_.assign(f_.fronts.size(), {});
+  failed_.assign(f_.fronts.size(), 0);
+
+  stats.ordering = e.ordering;
+  stats.nnz = e.nnz;
+  stats.flops = e.flops;
+  stats.fronts = static_cast<long>(f_.fronts.size());
+  stats.stored = static_cast<double>(f_.values);
+}
+
+void NativeBackend::prepare(const BlockMatrix& A, int workers) {
+  if (spaces_.size() < static_cast<std::size_t>(workers)) {
+    spaces_.resize(workers);
+    for (Space& space : spaces_) {
+      space.updates.resize(static_cast<std::size_t>(plan_.thread_updates));
+      space.panel.resize(static_cast<std::size_t>(plan_.thread_panel));
+    }
+    stats.bytes = 8.0 * static_cast<double>(values_.size() + shared_updates_.size() + tail_sum_.size() +
+                                            spaces_.size() * (plan_.thread_updates + plan_.thread_panel) +
+                                            floor_.size()) +
+                  4.0 * static_cast<double>(f_.row.size() + plan_.solve_row.size() + f_.order.size()) +
+                  static_cast<double>(f_.runs.size() * sizeof(Run) + f_.entries.size() * sizeof(Entry) +
+                                      f_.fronts.size() * sizeof(Front));
+  }
+  parallel_for(static_cast<std::ptrdiff_t>(f_.order.size()), 8192, [&](std::ptrdiff_t k) {
+    const double* block = A.values.data() + 9 * f_.diagonal[k];
+    for (int a = 0; a < 3; ++a) floor_[3 * k + a] = std::max(0.0, kLostPivot * block[4 * a]);
+  });
+  std::fill(bad_.begin(), bad_.end(), BadPivot());
+  std::fill(failed_.begin(), failed_.end(), std::uint8_t{0});
+}
+
+FactorStatus NativeBackend::factor(const BlockMatrix& A) {
+  const auto start = std::chrono::steady_clock::now();
+  const int workers = plan_.cost < kOneThread ? 1 : std::max(1, std::min<int>(threads(), plan_.graph.size()));
+  prepare(A, workers);
+  plan_.graph.execute(workers, [&](Index task, int worker) { run(plan_.tasks[task], A, spaces_[worker]); });
+  stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return status();
+}
+
+FactorStatus NativeBackend::factor_tail(const BlockMatrix& A) {
+  if (f_.tail == 0) return {};
+  prepare(A, 1);
+  factor_tail_front(A, spaces_[0]);
+  return status();
+}
+
+// The first bad pivot in elimination order. A bad pivot stops the fronts above it only, so this one is found
+// whatever the order in which threads came to the others.
+FactorStatus NativeBackend::status() const {
+  for (std::size_t s = 0; s < bad_.size(); ++s)
+    if (bad_[s].column >= 0) {
+      const Index column = static_cast<Index>(bad_[s].column);
+      return {false, f_.order[f_.fronts[s].first + column / 3], column % 3, bad_[s].value};
+    }
+  return {};
+}
+
+void NativeBackend::run(const Task& task, const BlockMatrix& A, Space& space) {
+  switch (task.kind) {
+    case Task::Kind::kUnit:
+      for (Index s = plan_.units[task.front].begin; s < plan_.units[task.front].end; ++s)
+        factor_front(s, A, space);
+      break;
+    case Task::Kind::kFront:
+      if (f_.is_tail(task.front)) {
+        sum_tail(space);
+        if (!failed_[task.front]) factor_tail_front(A, space);
+      } else {
+        factor_front(task.front, A, space);
+      }
+      break;
+    case Task::Kind::kDiagonal:
+      if (task.j == 0) failed_[task.front] = children_failed(task.front);
+      if (!failed_[task.front]) factor_diagonal_tile(task.front, task.j, A, space);
+      break;
+    case Task::Kind::kPivots:
+      if (!failed_[task.front]) factor_tile(f_.fronts[task.front], task.i, task.j, A, space);
+      break;
+    case Task::Kind::kUpdate:
+      if (!failed_[task.front]) update_tile(f_.fronts[task.front], task.i, task.j, space);
+      break;
+  }
+}
+
+bool NativeBackend::children_failed(Index s) const {
+  const Front& front = f_.fronts[s];
+  for (Index c = 0; c < front.children; ++c)
+    if (failed_[f_.children[front.children_begin + c]]) return true;
+  return false;
+}
+
+void NativeBackend::add_entries(const Front& front, long row0, long row1, long col0, long col1,
+                                const BlockMatrix& A, double* X, long ld) const {
+  const Entry* const end = f_.entries.data() + front.entries_begin + front.entries;
+  const Entry* entry =
+      std::lower_bound(end - front.entries, end, col0, [](const Entry& e, long col) { return e.col < col; });
+  for (; entry != end && entry->col < col1; ++entry) {
+    if (entry->row < row0 || entry->row >= row1) continue;
+    double* x = X + (entry->row - row0) + (entry->col - col0) * ld;
+    const bool transposed = entry->block < 0;
+    const double* a =
+        A.values.data() + 9 * static_cast<std::size_t>(transposed ? ~entry->block : entry->block);
+    for (int c = 0; c < 3; ++c)
+      for (int r = 0; r < 3; ++r) x[r + c * ld] += transposed ? a[c + 3 * r] : a[r + 3 * c];
+  }
+}
+
+void NativeBackend::add_children(const Front& front, long row0, long row1, long col0, long col1, double* X,
+                                 long ld, const Space& space) const {
+  for (Index c = 0; c < front.children; ++c) {
+    const Front& child = f_.fronts[f_.children[front.children_begin + c]];
+    const UpdateView view{update(child, space), child.M(), f_.runs.data() + child.runs_begin, child.runs};
+    kernels().add_update(view, row0, row1, col0, col1, X, ld);
+  }
+}
+
+void NativeBackend::factor_front(Index s, const BlockMatrix& A, Space& space) {
+  const Front& front = f_.fronts[s];
+  if ((failed_[s] = children_failed(s))) return;
+  const Kernels& k = kernels();
+  const Panel L = panel(front);
+  const ConstPanel done{L.values, L.K, L.M};
+  const long K = front.K(), rows = front.padded_rows(), strips = L.strips();
+  double* X = space.panel.data();
+  for (long c0 = 0; c0 < K; c0 += kBlock) {
+    const long c1 = std::min(K, c0 + kBlock), ld = rows - c0, strip = c0 / kStrip;
+    std::fill(X, X + ld * round_up(c1 - c0), 0.0);
+    add_entries(front, c0, rows, c0, c1, A, X, ld);
+    add_children(front, c0, rows, c0, c1, X, ld, space);
+    k.multiply(done, strip, strips, strip, round_up(c1) / kStrip, 0, c0, true, true, X, ld);
+    bad_[s] = k.factor(L, c0, c1, strips, X, ld, floor_.data() + 3L * front.first);
+    if ((failed_[s] = bad_[s].column >= 0)) return;
+  }
+  double* U = update(front, space);
+  const long first = L.pivot_strips(), block_strips = kBlock / kStrip;
+  for (long j = 0; j < row_blocks(front); ++j) {
+    const long begin = first + j * block_strips, col0 = begin * kStrip;
+    double* C = U + update_offset(front.M(), j);
+    const long ld = update_ld(front.M(), j);
+    k.multiply(done, begin, strips, begin, std::min(strips, begin + block_strips), 0, K, true, false, C, ld);
+    add_children(front, col0, rows, col0, std::min(rows, col0 + kBlock), C, ld, space);
+  }
+}
+
+void NativeBackend::factor_diagonal_tile(Index s, long j, const BlockMatrix& A, Space& space) {
+  const Front& front = f_.fronts[s];
+  const Panel L = panel(front);
+  const auto [begin, end] = block_rows(front, j);
+  const long c1 = std::min(front.K(), end);
+  double* X = space.panel.data();
+  std::fill(X, X + kBlock * (end - begin), 0.0);
+  add_entries(front, begin, end, begin, c1, A, X, kBlock);
+  add_children(front, begin, end, begin, c1, X, kBlock, space);
+  kernels().multiply({L.values, L.K, L.M}, begin / kStrip, end / kStrip, begin / kStrip, end / kStrip, 0,
+                     begin, true, true, X, kBlock);
+  bad_[s] = kernels().factor(L, begin, c1, end / kStrip, X, kBlock, floor_.data() + 3L * front.first);
+  failed_[s] = bad_[s].column >= 0;
+}
+
+void NativeBackend::factor_tile(const Front& front, long i, long j, const BlockMatrix& A, Space& space) {
+  const Panel L = panel(front);
+  const auto [row0, row1] = block_rows(front, i);
+  const auto [col0, col_end] = block_rows(front, j);
+  const long col1 = std::min(front.K(), col_end);
+  double* X = space.panel.data();
+  std::fill(X, X + kBlock * (col_end - col0), 0.0);
+  add_entries(front, row0, row1, col0, col1, A, X, kBlock);
+  add_children(front, row0, row1, col0, col1, X, kBlock, space);
+  kernels().multiply({L.values, L.K, L.M}, row0 / kStrip, row1 / kStrip, col0 / kStrip, col_end / kStrip, 0,
+                     col0, false, true, X, kBlock);
+  kernels().solve_rows(L, col0, col1, row0 / kStrip, row1 / kStrip, X, kBlock);
+}
+
+void NativeBackend::update_tile(const Front& front, long i, long j, const Space& space) const {
+  const long P = pivot_blocks(front);
+  const auto [row0, row1] = block_rows(front, P + i);
+  const auto [col0, col1] = block_rows(front, P + j);
+  const long ld = update_ld(front.M(), j);
+  double* C = update(front, space) + update_offset(front.M(), j) + (i - j) * kBlock;
+  kernels().multiply(panel(front), row0 / kStrip, row1 / kStrip, col0 / kStrip, col1 / kStrip, 0, front.K(),
+                     i == j, false, C, ld);
+  add_children(front, row0, row1, col0, col1, C, ld, space);
+}
+
+// What the fronts below add to the tail is kept, so that the tail can be factored again by itself.
+void NativeBackend::sum_tail(Space& space) {
+  const Index s = static_cast<Index>(f_.fronts.size()) - 1;
+  if ((failed_[s] = children_failed(s))) return;
+  const long rows = f_.fronts[s].padded_pivots();
+  std::fill(tail_sum_.data(), tail_sum_.data() + tail_sum_.size(), 0.0);
+  add_children(f_.fronts[s], 0, rows, 0, rows, tail_sum_.data(), rows, space);
+}
+
+void NativeBackend::factor_tail_front(const BlockMatrix& A, Space& space) {
+  const Index s = static_cast<Index>(f_.fronts.size()) - 1;
+  const Front& front = f_.fronts[s];
+  const Panel L = panel(front);
+  const long K = front.K(), rows = front.padded_pivots(), strips = L.strips();
+  double* X = space.panel.data();
+  for (long c0 = 0; c0 < K && !failed_[s]; c0 += kBlock) {
+    const long c1 = std::min(K, c0 + kBlock), ld = rows - c0;
+    for (long c = c0; c < round_up(c1); ++c)
+      std::copy_n(tail_sum_.data() + c * rows + c0, ld, X + (c - c0) * ld);
+    add_entries(front, c0, rows, c0, c1, A, X, ld);
+    kernels().multiply({L.values, L.K, L.M}, c0 / kStrip, strips, c0 / kStrip, round_up(c1) / kStrip, 0, c0,
+                       true, true, X, ld);
+    bad_[s] = kernels().factor(L, c0, c1, strips, X, ld, floor_.data() + 3L * front.first);
+    failed_[s] = bad_[s].column >= 0;
+  }
+}
+
+}  // namespace sparse
+}  // namespace limber

@@ -1,0 +1,287 @@
+#include <limber/core/parallel.hpp>
+#include <limber/linalg/native/native_backend.hpp>
+
+#include <algorithm>
+
+namespace limber::sparse {
+namespace {
+
+constexpr Eigen::Index kMostLanes = 32;  // right-hand sides of one sweep
+constexpr int kTopLanes = 16;            // lanes of one thread above the units
+constexpr std::int64_t kLargePanel = 1
+                                     << 18;  // doubles; with one right-hand side larger panels are shared out
+constexpr long kPieceStrips = 32;            // rows of a piece of such a panel
+constexpr long kPieceColumns = 64;           // columns of a piece
+constexpr long kSolveBlock = 384;            // pivot columns between two rounds
+
+}  // namespace
+
+// One pass over the tree with `lanes` right-hand sides. x: rows of the vector and own rows of units, three
+// per node, `lanes` doubles each.
+struct NativeBackend::Sweep {
+  const NativeBackend& b;
+  int lanes;
+  double* x;
+
+  double* node(Index row) const { return x + 3L * row * lanes; }
+
+  // Lanes [lane, lane + width) of the front's rows to and from `front`.
+  void forward(Index s, int lane, int width, double* v) const {
+    const Front& front = b.f_.fronts[s];
+    const long K = front.K(), Kp = front.padded_pivots();
+    copy_in(node(front.first) + lane, K, width, v);
+    std::fill(v + K * width, v + Kp * width, 0.0);
+    if (width == 1) {
+      const ConstPanel L = b.panel(front);
+      std::fill(v + Kp, v + front.padded_rows(), 0.0);
+      kernels().forward_pivots(L, 0, K, v);
+      kernels().forward_rows(L, 0, K, L.pivot_strips(), L.strips(), v, v + Kp);
+    } else {
+      kernels().forward(b.panel(front), width, v);
+    }
+    copy_out(v, K, width, node(front.first) + lane);
+    add_rows(front, lane, width, v + Kp * width);
+  }
+
+  void backward(Index s, int lane, int width, double* v) const {
+    const Front& front = b.f_.fronts[s];
+    const long K = front.K(), Kp = front.padded_pivots();
+    copy_in(node(front.first) + lane, K, width, v);
+    std::fill(v + K * width, v + Kp * width, 0.0);
+    get_rows(front, lane, width, v + Kp * width);
+    if (width == 1) {
+      const ConstPanel L = b.panel(front);
+      double* sums = v + front.padded_rows();
+      std::fill(sums, sums + kStrip * K, 0.0);
+      kernels().backward_rows(L, 0, K, L.pivot_strips(), L.strips(), v + Kp, sums);
+      kernels().backward_pivots(L, 0, K, v, sums);
+    } else {
+      kernels().backward(b.panel(front), width, v);
+    }
+    copy_out(v, K, width, node(front.first) + lane);
+  }
+
+  // A large front with one right-hand side, by all threads: blocks of pivots one after the other, the rows
+  // below each (or the columns left of it) in pieces.
+  void forward_large(const Front& front, double* v) const {
+    const ConstPanel L = b.panel(front);
+    const long K = front.K(), Kp = front.padded_pivots();
+    copy_in(node(front.first), K, 1, v);
+    std::fill(v + K, v + front.padded_rows(), 0.0);
+    for (long c0 = 0; c0 < K; c0 += kSolveBlock) {
+      const long c1 = std::min(K, c0 + kSolveBlock), first = round_up(c1) / kStrip;
+      kernels().forward_pivots(L, c0, c1, v);
+      parallel_ranges(L.strips() - first, kPieceStrips, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+        kernels().forward_rows(L, c0, c1, first + begin, first + end, v, v + kStrip * (first + begin));
+      });
+    }
+    copy_out(v, K, 1, node(front.first));
+    add_rows(front, 0, 1, v + Kp);
+  }
+
+  void backward_large(const Front& front, double* v) const {
+    const ConstPanel L = b.panel(front);
+    const long K = front.K();
+    copy_in(node(front.first), K, 1, v);
+    std::fill(v + K, v + front.padded_pivots(), 0.0);
+    get_rows(front, 0, 1, v + front.padded_pivots());
+    double* sums = v + front.padded_rows();
+    std::fill(sums, sums + kStrip * K, 0.0);
+    for (long c0 = (K - 1) / kSolveBlock * kSolveBlock; c0 >= 0; c0 -= kSolveBlock) {
+      const long c1 = std::min(K, c0 + kSolveBlock), first = round_up(c1) / kStrip;
+      parallel_ranges(c1 - c0, kPieceColumns, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+        kernels().backward_rows(L, c0 + begin, c0 + end, first, L.strips(), v + kStrip * first,
+                                sums + kStrip * (c0 + begin));
+      });
+      kernels().backward_pivots(L, c0, c1, v, sums + kStrip * c0);
+    }
+    copy_out(v, K, 1, node(front.first));
+  }
+
+  void copy_in(const double* from, long rows, int width, double* v) const {
+    if (width == lanes) {
+      std::copy_n(from, rows * width, v);
+    } else {
+      for (long r = 0; r < rows; ++r) std::copy_n(from + r * lanes, width, v + r * width);
+    }
+  }
+  void copy_out(const double* v, long rows, int width, double* to) const {
+    if (width == lanes) {
+      std::copy_n(v, rows * width, to);
+    } else {
+      for (long r = 0; r < rows; ++r) std::copy_n(v + r * width, width, to + r * lanes);
+    }
+  }
+  void add_rows(const Front& front, int lane, int width, const double* v) const {
+    const Index* rows = b.plan_.solve_row.data() + front.rows_begin;
+    for (Index r = 0; r < front.rows; ++r)
+      for (int a = 0; a < 3; ++a, v += width) {
+        double* to = node(rows[r]) + a * lanes + lane;
+        for (int i = 0; i < width; ++i) to[i] += v[i];
+      }
+  }
+  void get_rows(const Front& front, int lane, int width, double* v) const {
+    const Index* rows = b.plan_.solve_row.data() + front.rows_begin;
+    for (Index r = 0; r < front.rows; ++r)
+      for (int a = 0; a < 3; ++a, v += width) std::copy_n(node(rows[r]) + a * lanes + lane, width, v);
+    std::fill(v, v + (round_up(front.M()) - front.M()) * width, 0.0);
+  }
+};
+
+namespace {
+
+// Scratch of the calling thread.
+double* scratch(std::size_t size) {
+  thread_local Buffer buffer;
+  if (buffer.size() < size) buffer.resize(size);
+  return buffer.data();
+}
+
+// What a sweep does.
+struct Course {
+  bool forward = true, backward = true;
+  bool tail = true;            // with the front of the tail; without it tail rows are zero or given
+  bool input_ordered = false;  // rows of the input are in elimination order
+  bool output_ordered = false;
+};
+
+}  // namespace
+
+void NativeBackend::sweep(Eigen::Ref<MatX> B, Eigen::Index first, Eigen::Index cols, Part part,
+                          const MatX* extended) const {
+  Course course;
+  if (part == Part::kLower) course = {true, false, true, false, true};
+  if (part == Part::kUpper) course = {false, true, true, true, false};
+  if (part == Part::kWithoutTail) course = {true, true, false, false, false};
+  if (extended) course = {false, true, false, false, false};
+
+  const int lanes = cols == 1 ? 1 : static_cast<int>(round_up(cols));
+  const Index head = static_cast<Index>(f_.order.size()) - f_.tail;
+  const Sweep sweep{*this, lanes, work_.data()};
+  const auto load = [&](Index begin, Index end) {
+    for (Index k = begin; k < end; ++k) {
+      double* x = sweep.node(k);
+      std::fill(x, x + 3 * lanes, 0.0);
+      if (k >= head && part == Part::kWithoutTail) continue;
+      if (extended && k < head) continue;
+      const double* from =
+          extended ? extended->data() + 3 * static_cast<Eigen::Index>(k - head)
+                   : B.data() + 3 * static_cast<Eigen::Index>(course.input_ordered ? k : f_.order[k]);
+      const Eigen::Index ld = extended ? extended->outerStride() : B.outerStride();
+      for (Eigen::Index c = 0; c < cols; ++c)
+        for (int a = 0; a < 3; ++a) x[a * lanes + c] = from[a + (first + c) * ld];
+    }
+  };
+  const auto save = [&](Index begin, Index end) {
+    for (Index k = begin; k < end; ++k) {
+      const double* x = sweep.node(k);
+      double* to = B.data() + 3 * static_cast<Eigen::Index>(course.output_ordered ? k : f_.order[k]);
+      for (Eigen::Index c = 0; c < cols; ++c)
+        for (int a = 0; a < 3; ++a) to[a + (first + c) * B.outerStride()] = x[a * lanes + c];
+    }
+  };
+  const auto positions = [&](const Unit& unit) {
+    const Front& last = f_.fronts[unit.end - 1];
+    return std::pair<Index, Index>(f_.fronts[unit.begin].first, last.first + last.pivots);
+  };
+  const std::ptrdiff_t units = static_cast<std::ptrdiff_t>(plan_.units.size());
+  const std::size_t space = static_cast<std::size_t>(most_rows_) * lanes + kStrip * most_pivots_;
+
+  parallel_for(units, 1, [&](std::ptrdiff_t u) {
+    const Unit& unit = plan_.units[u];
+    const auto [begin, end] = positions(unit);
+    load(begin, end);
+    if (!course.forward) return;
+    for (Index k = plan_.border_begin[u]; k < plan_.border_begin[u + 1]; ++k)
+      std::fill_n(sweep.node(plan_.border[k].second), 3 * lanes, 0.0);
+    double* v = scratch(space);
+    for (Index s = unit.begin; s < unit.end; ++s) sweep.forward(s, 0, lanes, v);
+    if (!course.backward) save(begin, end);
+  });
+
+  for (const Index s : plan_.top) load(f_.fronts[s].first, f_.fronts[s].first + f_.fronts[s].pivots);
+  const int width = std::min(lanes, kTopLanes);
+  parallel_for((lanes + width - 1) / width, 1, [&](std::ptrdiff_t group) {
+    const int lane = static_cast<int>(group) * width, count = std::min(width, lanes - lane);
+    double* v = scratch(space);
+    const auto skipped = [&](Index s) { return f_.is_tail(s) && !course.tail; };
+    const auto large = [&](Index s) {
+      return lanes == 1 && f_.fronts[s].K() * f_.fronts[s].padded_rows() > kLargePanel;
+    };
+    if (course.forward) {
+      for (const auto& [row, own] : plan_.border)
+        for (int a = 0; a < 3; ++a) {
+          const double* from = sweep.node(own) + a * lanes + lane;
+          double* to = sweep.node(row) + a * lanes + lane;
+          for (int i = 0; i < count; ++i) to[i] += from[i];
+        }
+      for (const Index s : plan_.top) {
+        if (skipped(s)) continue;
+        if (large(s))
+          sweep.forward_large(f_.fronts[s], v);
+        else
+          sweep.forward(s, lane, count, v);
+      }
+      if (part == Part::kWithoutTail)  // what the fronts added to the tail
+        for (Index k = head; k < head + f_.tail; ++k)
+          for (int a = 0; a < 3; ++a) std::fill_n(sweep.node(k) + a * lanes + lane, count, 0.0);
+    }
+    if (course.backward)
+      for (auto s = plan_.top.rbegin(); s != plan_.top.rend(); ++s) {
+        if (skipped(*s)) continue;
+        if (large(*s))
+          sweep.backward_large(f_.fronts[*s], v);
+        else
+          sweep.backward(*s, lane, count, v);
+      }
+  });
+  for (const Index s : plan_.top) save(f_.fronts[s].first, f_.fronts[s].first + f_.fronts[s].pivots);
+  if (!course.backward) return;
+
+  parallel_for(units, 1, [&](std::ptrdiff_t u) {
+    const Unit& unit = plan_.units[u];
+    for (Index k = plan_.border_begin[u]; k < plan_.border_begin[u + 1]; ++k)
+      std::copy_n(sweep.node(plan_.border[k].first), 3 * lanes, sweep.node(plan_.border[k].second));
+    double* v = scratch(space);
+    for (Index s = unit.end; s-- > unit.begin;) sweep.backward(s, 0, lanes, v);
+    const auto [begin, end] = positions(unit);
+    save(begin, end);
+  });
+}
+
+void NativeBackend::solve(Eigen::Ref<MatX> B, Part part) const {
+  const std::lock_guard<std::mutex> lock(solving_);
+  for (Eigen::Index first = 0; first < B.cols(); first += kMostLanes) {
+    const Eigen::Index cols = std::min(kMostLanes, B.cols() - first);
+    reserve_work(cols);
+    sweep(B, first, cols, part, nullptr);
+  }
+}
+
+void NativeBackend::extend_from_tail(const MatX& C, MatX& X) const {
+  const std::lock_guard<std::mutex> lock(solving_);
+  X.resize(3 * static_cast<Eigen::Index>(f_.order.size()), C.cols());
+  for (Eigen::Index first = 0; first < C.cols(); first += kMostLanes) {
+    const Eigen::Index cols = std::min(kMostLanes, C.cols() - first);
+    reserve_work(cols);
+    sweep(X, first, cols, Part::kUpper, &C);
+  }
+}
+
+void NativeBackend::reserve_work(Eigen::Index cols) const {
+  const std::size_t size = static_cast<std::size_t>(3L * plan_.solve_rows) * (cols == 1 ? 1 : round_up(cols));
+  if (work_.size() < size) work_.resize(size);
+}
+
+void NativeBackend::tail_schur(MatX& S) const {
+  const Eigen::Index t = 3 * static_cast<Eigen::Index>(f_.tail);
+  MatX Ltt = MatX::Zero(t, t);
+  if (t > 0) {
+    const ConstPanel L = panel(f_.fronts.back());
+    for (Eigen::Index r = 0; r < t; ++r)
+      for (Eigen::Index c = 0; c <= r; ++c) Ltt(r, c) = L.strip(r / kStrip)[kStrip * c + r % kStrip];
+  }
+  S.noalias() = Ltt * Ltt.transpose();
+}
+
+}  // namespace limber::sparse
