@@ -7,13 +7,24 @@ namespace limber {
 namespace {
 
 std::unique_ptr<CholeskyBackend> make_backend(const std::string& name) {
-  if (name == "native") return make_native_backend();
-  if (name == "auto" || name == "cholmod") return make_cholmod_backend();
+  if (name == "auto" || name == "native") return make_native_backend();
+  if (name == "cholmod") {
+    if (make_cholmod_backend) return make_cholmod_backend();
+    throw Error(ErrorKind::kUsage,
+                "solver \"cholmod\": this program was built without it; use \"native\", or build with "
+                "-DLIMBER_CHOLMOD=ON");
+  }
   throw Error(ErrorKind::kUsage,
               fmt::format("solver \"{}\": expected \"auto\", \"native\" or \"cholmod\"", name));
 }
 
 }  // namespace
+
+std::vector<std::string> cholesky_backends() {
+  std::vector<std::string> names{"native"};
+  if (make_cholmod_backend) names.push_back("cholmod");
+  return names;
+}
 
 Cholesky::Cholesky(CholeskyOptions options)
     : options_(std::move(options)), backend_(make_backend(options_.backend)) {}

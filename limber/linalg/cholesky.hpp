@@ -13,11 +13,12 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace limber {
 
 struct CholeskyOptions {
-  std::string backend = "auto";  // "auto", "native", "cholmod"
+  std::string backend = "auto";  // "auto" (the native one), "native", "cholmod" (if it is built in)
   std::string ordering =
       "auto";  // "auto" tries AMD and METIS and keeps the one with fewer flops; "amd"; "metis"
 };
@@ -40,6 +41,9 @@ struct CholeskyStats {
   long analyses = 0;        // symbolic analyses so far
   long factorizations = 0;  // numeric factorisations so far
 };
+
+// The back ends of this program: "native", and "cholmod" if it is built in.
+std::vector<std::string> cholesky_backends();
 
 class CholeskyBackend;
 

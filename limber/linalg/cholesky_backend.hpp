@@ -31,6 +31,7 @@ class CholeskyBackend {
 };
 
 std::unique_ptr<CholeskyBackend> make_native_backend();
-std::unique_ptr<CholeskyBackend> make_cholmod_backend();
+// Null unless the program links limber_cholmod.
+__attribute__((weak)) std::unique_ptr<CholeskyBackend> make_cholmod_backend();
 
 }  // namespace limber

@@ -35,12 +35,12 @@ Split split(const MatX& D, const std::vector<Index>& tail) {
   return s;
 }
 
-class CholeskyOf : public testing::TestWithParam<const char*> {
+class CholeskyOf : public testing::TestWithParam<std::string> {
  protected:
   CholeskyOptions options(const char* ordering = "auto") const { return {GetParam(), ordering}; }
 };
-INSTANTIATE_TEST_SUITE_P(Backends, CholeskyOf, testing::Values("native", "cholmod"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Backends, CholeskyOf, testing::ValuesIn(cholesky_backends()),
+                         [](const auto& info) { return info.param; });
 
 TEST_P(CholeskyOf, SolvesLikeDense) {
   for (const char* ordering : {"amd", "metis", "auto"}) {
