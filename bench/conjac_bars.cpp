@@ -135,7 +135,7 @@ int main(int argc, char** argv) {
     std::string name, method;
     nlohmann::json options;
   };
-  const std::vector<Column> columns = {
+  std::vector<Column> columns = {
       {"vanilla, beta 0.5", "vanilla", {{"beta", .5}}},
       {"paper, beta 0.5", "conjac", with("linear-implicit", 0, 1. / 3)},
       {"trapezoidal", "conjac", with("trapezoidal", 2, 1. / 3)},
@@ -143,6 +143,10 @@ int main(int argc, char** argv) {
       {"guarded", "conjac", with("guarded", 0, 1. / 3)},
       {"guarded, 2 Newton steps", "conjac", with("guarded", 2, 1. / 3)},
   };
+  if (argc > 2) {  // only the columns whose name begins so
+    const std::string wanted = argv[2];
+    std::erase_if(columns, [&](const Column& k) { return k.name.compare(0, wanted.size(), wanted) != 0; });
+  }
   for (double h : {5e-3, 1e-2}) {
     fmt::print("\nn_d = {}, h = {}\n\n| scene |", dynamic, h);
     for (const Column& k : columns) fmt::print(" {} |", k.name);
@@ -154,9 +158,10 @@ int main(int argc, char** argv) {
       fmt::print("| {} |", c.name);
       for (const Column& k : columns) {
         const Outcome o = run(c, start, k.method, k.options, dynamic, h);
-        if (!o.failed.empty())
+        if (!o.failed.empty()) {
           fmt::print(" blew up |");
-        else
+          fmt::print(stderr, "{}, {}: {}\n", c.name, k.name, o.failed);
+        } else
           fmt::print(" {:.4f}{}{} |", o.left, o.top > 1.05 ? fmt::format(" (top {:.2f})", o.top) : "",
                      o.fallbacks ? fmt::format(" [{}]", o.fallbacks) : "");
         std::fflush(stdout);
