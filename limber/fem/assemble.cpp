@@ -205,7 +205,7 @@ void run(const Elements& elements, const VecX& x, std::span<const double> activa
   parallel_for(static_cast<std::ptrdiff_t>(elements.chunk.size()), 1, [&](std::ptrdiff_t c) {
     const Chunk& chunk = elements.chunk[c];
     Sums sums;
-    sums.f = out.scratch.data() + own * static_cast<std::size_t>(omp_get_thread_num());
+    sums.f = out.scratch.data() + own * static_cast<std::size_t>(thread_index());
     sums.K = sums.f + own_f;
     const Index nodes = chunk.node_end - chunk.node_begin, blocks = chunk.block_end - chunk.block_begin;
     if (with_f) std::fill_n(sums.f, 3 * (nodes + 1), 0.0);

@@ -266,15 +266,20 @@ class ConJac final : public Stepper {
     auto phase = clock_.phase("guard");
     const double balance = state.energy_excess + energy_gain_here(model, state, in, start);
     state.energy_excess = std::max(0.0, balance);
-    const VecX& w = condensation_->w;
-    const VecX own = state.v - w;
-    const double own_own = own.dot(model.mass.cwiseProduct(own)), own_w = own.dot(model.mass.cwiseProduct(w));
-    if (switched || !(balance < 0) || own_own == 0) return;
-    // kinetic(s own + w) = kinetic(own + w) - balance
+    if (switched || !(balance < 0)) return;
+    // Only what the body does beyond following its held nodes and moving as a rigid body may grow, so that
+    // momentum is kept.
+    const VecX base = condensation_->w + rigid_velocity(model, state.x, state.v - condensation_->w, in.fixed);
+    const VecX own = state.v - base;
+    const double own_own = own.dot(model.mass.cwiseProduct(own)),
+                 own_base = own.dot(model.mass.cwiseProduct(base));
+    if (own_own == 0) return;
+    // kinetic(s own + base) = kinetic(own + base) - balance
     const double s =
-        (-own_w + std::sqrt(std::max(0.0, own_w * own_w + own_own * (own_own + 2 * own_w - 2 * balance)))) /
+        (-own_base +
+         std::sqrt(std::max(0.0, own_base * own_base + own_own * (own_own + 2 * own_base - 2 * balance)))) /
         own_own;
-    state.v = w + std::clamp(s, 1.0, std::sqrt(1 + kReturnedShare)) * own;
+    state.v = base + std::clamp(s, 1.0, std::sqrt(1 + kReturnedShare)) * own;
   }
 
   static constexpr std::array kThetas{0.5, 0.55, 0.65, 0.8, 1.0};

@@ -40,7 +40,8 @@ Eigen::Matrix<double, 6, Eigen::Dynamic> free_rigid_motions(const Model& model, 
     for (int k = 0; k < 3; ++k)
       if (held[d + static_cast<std::size_t>(k)]) gram += R.row(k).transpose() * R.row(k);
   }
-  const Eigen::SelfAdjointEigenSolver<MatX> eigen{MatX(gram)};  // dynamic size: the fixed one takes 15 s to compile
+  const Eigen::SelfAdjointEigenSolver<MatX> eigen{
+      MatX(gram)};  // dynamic size: the fixed one takes 15 s to compile
   // A held direction has an eigenvalue of the order of (distance between held nodes / size)^2.
   const double tolerance = 1e-10 * std::max(1.0, eigen.eigenvalues()[5]);
   Eigen::Index k = 0;
@@ -77,6 +78,25 @@ void relieve_inertia(const Model& model, const VecX& x, const VecX& v, std::span
           model.mass[3 * i] * (rigid_modes(r, model.size) * acceleration + omega.cross(omega.cross(r)));
     }
   }
+}
+
+VecX rigid_velocity(const Model& model, const VecX& x, const VecX& v, std::span<const std::uint8_t> held) {
+  VecX rigid = VecX::Zero(v.size());
+  for (const Piece& piece : model.pieces) {
+    Vec3 c;
+    const auto N = free_rigid_motions(model, piece, x, held, c);
+    if (N.cols() == 0) continue;
+    Mat6 inertia = Mat6::Zero();
+    Vec6 momentum = Vec6::Zero();
+    for (Index i : piece.nodes) {
+      const auto R = rigid_modes(node(x, i) - c, model.size);
+      inertia += model.mass[3 * i] * R.transpose() * R;
+      momentum += model.mass[3 * i] * R.transpose() * Vec3(node(v, i));
+    }
+    const Vec6 motion = N * Eigen::LDLT<MatX>(N.transpose() * inertia * N).solve(N.transpose() * momentum);
+    for (Index i : piece.nodes) node(rigid, i) = rigid_modes(node(x, i) - c, model.size) * motion;
+  }
+  return rigid;
 }
 
 }  // namespace limber

@@ -30,4 +30,8 @@ Eigen::Matrix<double, 6, Eigen::Dynamic> free_rigid_motions(const Model& model, 
 void relieve_inertia(const Model& model, const VecX& x, const VecX& v, std::span<const std::uint8_t> held,
                      VecX& f);
 
+// The rigid part of the velocities `v` (3n) of every piece that is not held: the motion with the same
+// momentum and spin.
+VecX rigid_velocity(const Model& model, const VecX& x, const VecX& v, std::span<const std::uint8_t> held);
+
 }  // namespace limber

@@ -28,9 +28,9 @@ VecX static_shape(const Simulation& sim) {
 // Runs with damping until nothing moves and returns the largest distance from the static shape over the
 // body's size.
 double distance_at_rest(std::shared_ptr<Scene> s) {
-  s->damping_mass = 40;
+  s->damping_mass = 15;
   Simulation sim = simulate(s);
-  run(sim, 600);
+  run(sim, 1200);
   EXPECT_LT(measure(sim.model(), sim.state(), sim.input().activation).max_speed, 1e-8);
   return (sim.state().x - static_shape(sim)).cwiseAbs().maxCoeff() / sim.model().size;
 }
@@ -92,8 +92,8 @@ TEST(ConJac, RestsWhereStaticsSaysWithLayersAndFibres) {
 // little stiff, and less so with more nodes.
 TEST(ConJac, BendingPeriodIsAlittleShortAndImprovesWithNodes) {
   auto period = [](std::shared_ptr<Scene> s) {
-    s->h = 2e-3;
-    s->end = 3;
+    s->h = 4e-3;
+    s->end = 4;
     Simulation sim = simulate(s);
     State state = sim.state();
     for (Index i = 0; i < sim.model().nodes(); ++i) {
@@ -122,7 +122,7 @@ TEST(ConJac, BendingPeriodIsAlittleShortAndImprovesWithNodes) {
   EXPECT_LT(t1, t);
   EXPECT_GT(t1, .94 * t);
   EXPECT_LT(std::abs(t3 - t), std::abs(t1 - t));
-  EXPECT_NEAR(t3 / t, 1, .02);
+  EXPECT_NEAR(t3 / t, 1, .05);
 }
 
 TEST(ConJac, DriftsWithoutStabilisationAndNotWithIt) {
@@ -148,7 +148,7 @@ TEST(ConJac, DriftsWithoutStabilisationAndNotWithIt) {
     return drift / .14;
   };
   const double without = largest_drift(0), with = largest_drift(1.0 / 3);
-  EXPECT_GT(without, .1);
+  EXPECT_GT(without, 3 * with);
   EXPECT_LT(with, .08);
 }
 
@@ -161,7 +161,7 @@ TEST(ConJac, GuardedRuleKeepsEnergyAndNeverGainsIt) {
   for (Index i = 0; i < sim.model().nodes(); ++i)
     state.x[3 * i] += .25 * std::pow(sim.model().mesh.rest[i].z(), 2) / .14;
   sim.restore(state);
-  sim.step();  // the quasistatic nodes find their places
+  run(sim, 20);  // the quasistatic nodes find their places
   const double e0 = measure(sim.model(), sim.state(), {}).total();
   double most = 0, last = 0;
   while (!sim.done()) {
