@@ -1,0 +1,25 @@
+// What is running, and on what.
+#pragma once
+
+#include <string>
+
+namespace limber {
+
+std::string version();     // "0.1.0"
+std::string commit();      // of the source; "unknown" outside git
+std::string compiler();    // "g++ 12.2.0"
+std::string build_type();  // "Release"
+
+// Found at run time, in what has really been loaded.
+struct Libraries {
+  std::string blas;          // "OpenBLAS 0.3.21 ... SkylakeX", or the library's path
+  bool blas_is_fast = true;  // false for the reference BLAS, which is several times slower
+  std::string suitesparse;   // "CHOLMOD 3.0.14"
+  std::string eigen;         // "3.4.0"
+};
+Libraries libraries();
+
+std::string host_name();
+std::string cpu_name();
+
+}  // namespace limber

@@ -1,0 +1,307 @@
+#include <limber/contact/contact_model.hpp>
+#include <limber/core/parallel.hpp>
+#include <limber/fem/assemble.hpp>
+#include <limber/io/mesh_io.hpp>
+#include <limber/io/vtu.hpp>
+#include <limber/mesh/surface.hpp>
+#include <limber/sim/frame.hpp>
+#include <limber/sim/run_folder.hpp>
+
+#include <Eigen/Geometry>
+#include <Eigen/LU>
+
+#include <algorithm>
+
+namespace limber {
+namespace {
+
+bool wanted(const Scene& scene, const std::string& field) {
+  const auto& fields = scene.output.fields;
+  return std::find(fields.begin(), fields.end(), field) != fields.end();
+}
+
+Field field_of(const VecX& v) { return {3, std::vector<double>(v.data(), v.data() + v.size())}; }
+
+// For each element the last set that it belongs to, counted from 1; 0: none.
+std::vector<double> regions(const Model& model) {
+  std::vector<double> region(model.mesh.elements.size(), 0.0);
+  double number = 0;
+  for (const auto& [name, ids] : model.element_sets) {
+    ++number;
+    for (const Index e : ids) region[static_cast<std::size_t>(e)] = number;
+  }
+  return region;
+}
+
+std::vector<float> to_float(const std::vector<double>& values) { return {values.begin(), values.end()}; }
+
+ReplayField replay_field(const std::string& name, const Field& field) {
+  static const std::map<std::string, std::string> units{{"velocity", "m/s"}, {"energy_density", "J/m^3"},
+                                                        {"force", "N"},      {"mass", "kg"},
+                                                        {"young", "Pa"},     {"density", "kg/m^3"}};
+  const auto unit = units.find(name);
+  return {name, unit == units.end() ? "" : unit->second, field.components, to_float(field.values)};
+}
+
+}  // namespace
+
+FrameFields frame_fields(const Simulation& simulation, const StepInput& input) {
+  const Model& model = simulation.model();
+  const State& state = simulation.state();
+  const Scene& scene = simulation.scene();
+  const std::size_t n = static_cast<std::size_t>(model.nodes());
+  FrameFields out;
+  if (wanted(scene, "displacement")) {
+    VecX u = state.x;
+    for (std::size_t i = 0; i < n; ++i) node(u, static_cast<Index>(i)) -= model.mesh.rest[i];
+    out.node["displacement"] = field_of(u);
+  }
+  if (wanted(scene, "velocity")) out.node["velocity"] = field_of(state.v);
+  if (wanted(scene, "force")) out.node["force"] = field_of(input.force);
+  if (wanted(scene, "mass")) {
+    Field mass{1, std::vector<double>(n)};
+    for (std::size_t i = 0; i < n; ++i) mass.values[i] = model.mass[3 * static_cast<Eigen::Index>(i)];
+    out.node["mass"] = std::move(mass);
+  }
+  Field pinned{1, std::vector<double>(n)};
+  for (std::size_t i = 0; i < n; ++i) pinned.values[i] = input.fixed[3 * i] && input.fixed[3 * i + 1];
+  out.node["pinned"] = std::move(pinned);
+
+  if (wanted(scene, "energy_density")) {
+    Field psi;
+    fem::energy_densities(*model.elements, state.x, input.activation, psi.values);
+    out.element["energy_density"] = std::move(psi);
+  }
+  if (wanted(scene, "volume_ratio")) {
+    std::vector<Mat3> F;
+    fem::deformation_gradients(*model.elements, state.x, F);
+    Field J{1, std::vector<double>(F.size())};
+    for (std::size_t e = 0; e < F.size(); ++e) J.values[e] = F[e].determinant();
+    out.element["volume_ratio"] = std::move(J);
+  }
+  if (wanted(scene, "material")) {
+    Field young{1, {}}, poisson{1, {}}, density{1, {}};
+    for (const ElementMaterial& m : model.mesh.material) {
+      young.values.push_back(m.young);
+      poisson.values.push_back(m.poisson);
+      density.values.push_back(m.density);
+    }
+    out.element["young"] = std::move(young);
+    out.element["poisson"] = std::move(poisson);
+    out.element["density"] = std::move(density);
+  }
+  MethodFields method = simulation.fields();
+  for (auto& [name, values] : method.node) out.node[name] = {1, std::move(values)};
+  for (auto& [name, values] : method.element) out.element[name] = {1, std::move(values)};
+  return out;
+}
+
+std::vector<Obstacle> scene_obstacles(const Scene& scene) {
+  std::vector<Obstacle> out;
+  for (const ObstacleSpec& spec : scene.obstacles)
+    out.push_back(make_obstacle(spec, scene.folder, scene.contact.friction));
+  return out;
+}
+
+ReplayHeader replay_header(const Simulation& simulation, const std::vector<Obstacle>& obstacles) {
+  const Scene& scene = simulation.scene();
+  ReplayHeader out;
+  out.scene = scene.name;
+  out.description = scene.description;
+  out.method = scene.method;
+  out.h = scene.h;
+  out.end = scene.end;
+  out.gravity = scene.gravity;
+  out.parameters = scene.method_options;
+  const Model& model = simulation.model();
+  out.facts = {{"nodes", model.nodes()},
+               {"elements", model.mesh.elements.size()},
+               {"bodies", model.bodies.size()},
+               {"threads", threads()}};
+  for (const Obstacle& o : obstacles) {
+    // Shapes in their own frames (contact/obstacle.hpp).
+    ReplayObstacle shown;
+    shown.name = o.name;
+    shown.radius = o.radius;
+    switch (o.shape) {
+      case ObstacleShape::kPlane:
+        shown.shape = "plane";
+        shown.normal = Vec3::UnitZ();
+        break;
+      case ObstacleShape::kSphere:
+        shown.shape = "sphere";
+        break;
+      case ObstacleShape::kCapsule:
+        shown.shape = "capsule";
+        shown.point = Vec3(0, 0, -o.half_length);
+        shown.end = Vec3(0, 0, o.half_length);
+        break;
+      case ObstacleShape::kBox:
+        shown.shape = "box";
+        shown.size = 2 * o.half_size;
+        break;
+      case ObstacleShape::kMesh:
+        shown.shape = "mesh";
+        shown.nodes = o.surface->mesh().nodes;
+        shown.triangles = o.surface->mesh().triangles;
+        break;
+    }
+    out.obstacles.push_back(std::move(shown));
+  }
+  return out;
+}
+
+ReplayTopology replay_topology(const Simulation& simulation) {
+  const Model& model = simulation.model();
+  ReplayTopology out;
+  out.step = simulation.state().step;
+  for (const Vec3& p : model.mesh.rest)
+    for (int k = 0; k < 3; ++k) out.rest.push_back(static_cast<float>(p[k]));
+  out.elements = model.mesh.elements;
+  BoundarySurface surface = boundary_surface(model.mesh.elements);
+  out.surface = std::move(surface.triangles);
+  out.surface_element = std::move(surface.elements);
+  for (const Body& body : model.bodies)
+    out.bodies.push_back({body.name, body.elements.begin, body.elements.end});
+  out.regions.push_back("");
+  for (const auto& set : model.element_sets) out.regions.push_back(set.first);
+  Field young{1, {}}, fibre{3, {}};
+  bool has_fibres = false;
+  for (const ElementMaterial& m : model.mesh.material) {
+    young.values.push_back(m.young);
+    const bool here = m.fibre != FibreModel::kNone;
+    has_fibres |= here;
+    for (int k = 0; k < 3; ++k) fibre.values.push_back(here ? m.fibre_direction[k] : 0.0);
+  }
+  out.element_fields.push_back(replay_field("young", young));
+  if (!model.element_sets.empty()) out.element_fields.push_back(replay_field("region", {1, regions(model)}));
+  if (has_fibres) out.element_fields.push_back(replay_field("fibre", fibre));
+  const MethodFields method = simulation.fields();
+  if (const auto candidate = method.node.find("candidate"); candidate != method.node.end())
+    out.node_fields.push_back(replay_field("candidate", {1, candidate->second}));
+  return out;
+}
+
+ReplayFrame replay_frame(const Simulation& simulation, const FrameFields& fields,
+                         const std::vector<Obstacle>& obstacles) {
+  const State& state = simulation.state();
+  ReplayFrame out;
+  out.t = state.t;
+  out.step = state.step;
+  out.x.resize(static_cast<std::size_t>(state.x.size()));
+  for (std::size_t i = 0; i < out.x.size(); ++i)
+    out.x[i] = static_cast<float>(state.x[static_cast<Eigen::Index>(i)]);
+  // The page makes the displacement from the positions, and what is constant stands in the topology.
+  for (const auto& [name, field] : fields.node)
+    if (name != "displacement" && name != "candidate" && name != "mass")
+      out.node_fields.push_back(replay_field(name, field));
+  for (const auto& [name, field] : fields.element)
+    if (name != "young" && name != "poisson" && name != "density")
+      out.element_fields.push_back(replay_field(name, field));
+  for (const Obstacle& o : obstacles) {
+    const Placement at = placement_at(o, state.t);
+    const Eigen::Quaternionf q(Eigen::Matrix3f(at.R.cast<float>()));
+    ReplayPose pose;
+    for (std::size_t k = 0; k < 3; ++k)
+      pose.translation[k] = static_cast<float>(at.origin[static_cast<int>(k)]);
+    pose.rotation = {q.x(), q.y(), q.z(), q.w()};
+    pose.scale = static_cast<float>(at.scale);
+    out.obstacles.push_back(pose);
+  }
+  return out;
+}
+
+FrameWriter::FrameWriter(const Simulation& simulation) : simulation_(simulation) {
+  const Model& model = simulation.model();
+  const Scene& scene = simulation.scene();
+  const auto& names = scene.output.bodies;
+  std::vector<Index> number(static_cast<std::size_t>(model.nodes()), -1);
+  for (const Body& body : model.bodies) {
+    if (!names.empty() && std::find(names.begin(), names.end(), body.name) == names.end()) {
+      all_ = false;
+      continue;
+    }
+    for (Index e = body.elements.begin; e < body.elements.end; ++e) elements_.push_back(e);
+  }
+  for (const Index e : elements_)
+    for (const Index i : model.mesh.elements[static_cast<std::size_t>(e)])
+      if (i >= 0) number[static_cast<std::size_t>(i)] = 0;
+  for (std::size_t i = 0; i < number.size(); ++i) {
+    if (number[i] < 0 && !all_) continue;
+    number[i] = static_cast<Index>(nodes_.size());
+    nodes_.push_back(static_cast<Index>(i));
+  }
+  for (const Index e : elements_) {
+    Tet cell = model.mesh.elements[static_cast<std::size_t>(e)];
+    for (Index& i : cell)
+      if (i >= 0) i = number[static_cast<std::size_t>(i)];
+    cells_.push_back(cell);
+  }
+  if (!scene.output.surface) return;
+  for (const Body& body : model.bodies) {
+    if (!names.empty() && std::find(names.begin(), names.end(), body.name) == names.end()) continue;
+    const auto begin = model.mesh.elements.begin();
+    const std::vector<Tet> own(begin + body.elements.begin, begin + body.elements.end);
+    Surface surface{body.name, {}, boundary_surface(own).triangles};
+    std::vector<Index> local(static_cast<std::size_t>(model.nodes()), -1);
+    for (const Tri& t : surface.triangles)
+      for (const Index i : t) local[static_cast<std::size_t>(i)] = 0;
+    for (std::size_t i = 0; i < local.size(); ++i)
+      if (local[i] == 0) {
+        local[i] = static_cast<Index>(surface.nodes.size());
+        surface.nodes.push_back(static_cast<Index>(i));
+      }
+    for (Tri& t : surface.triangles)
+      for (Index& i : t) i = local[static_cast<std::size_t>(i)];
+    surfaces_.push_back(std::move(surface));
+  }
+}
+
+void FrameWriter::write_vtu_frame(const std::filesystem::path& file, const FrameFields& fields) const {
+  const State& state = simulation_.state();
+  const Model& model = simulation_.model();
+  std::vector<std::vector<double>> kept;  // parts of fields, while the grid points to them
+  kept.reserve(fields.node.size() + fields.element.size() + 1);
+  const auto part = [&](std::span<const double> values, int components,
+                        const std::vector<Index>& items) -> std::span<const double> {
+    if (all_) return values;
+    std::vector<double> some;
+    for (const Index i : items)
+      for (int k = 0; k < components; ++k)
+        some.push_back(values[static_cast<std::size_t>(i) * static_cast<std::size_t>(components) +
+                              static_cast<std::size_t>(k)]);
+    kept.push_back(std::move(some));
+    return kept.back();
+  };
+  VtuGrid grid;
+  grid.points = part({state.x.data(), static_cast<std::size_t>(state.x.size())}, 3, nodes_);
+  grid.cells = cells_;
+  for (const auto& [name, field] : fields.node)
+    grid.point_data.push_back({name, field.components, part(field.values, field.components, nodes_)});
+  for (const auto& [name, field] : fields.element)
+    grid.cell_data.push_back({name, field.components, part(field.values, field.components, elements_)});
+  std::vector<Index> body(elements_.size()), region(elements_.size());
+  const std::vector<double> all_regions = regions(model);
+  for (std::size_t e = 0; e < elements_.size(); ++e) {
+    const Index element = elements_[e];
+    for (std::size_t b = 0; b < model.bodies.size(); ++b)
+      if (element >= model.bodies[b].elements.begin && element < model.bodies[b].elements.end)
+        body[e] = static_cast<Index>(b);
+    region[e] = static_cast<Index>(all_regions[static_cast<std::size_t>(element)]);
+  }
+  grid.cell_data.push_back({"body", 1, std::span<const Index>(body)});
+  if (!model.element_sets.empty()) grid.cell_data.push_back({"region", 1, std::span<const Index>(region)});
+  grid.field_data.push_back({"TimeValue", 1, std::span<const double>(&state.t, 1)});
+  VtuOptions options;
+  options.single = true;
+  write_vtu(file.string(), grid, options);
+}
+
+void FrameWriter::write_surfaces(const std::filesystem::path& folder) const {
+  const State& state = simulation_.state();
+  for (const Surface& s : surfaces_)
+    write_ply((folder / (s.body + "_" + frame_name(state.step, ".ply"))).string(),
+              {state.x.data(), static_cast<std::size_t>(state.x.size())}, s.nodes, s.triangles);
+}
+
+}  // namespace limber

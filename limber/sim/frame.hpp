@@ -1,0 +1,53 @@
+// One recorded moment as arrays: what VTU, PLY and the recording are written from.
+#pragma once
+
+#include <limber/contact/obstacle.hpp>
+#include <limber/io/replay.hpp>
+#include <limber/sim/simulation.hpp>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace limber {
+
+struct FrameFields {
+  // Components per item and the numbers. Names are those of docs/run-folder.md.
+  std::map<std::string, Field> node, element;
+};
+
+// The fields that the scene's output asks for, and those of the method. `input`: forces, held nodes and
+// activation that go with the state.
+FrameFields frame_fields(const Simulation& simulation, const StepInput& input);
+
+// For the page: the scene's obstacles, wherever the method looks at them.
+std::vector<Obstacle> scene_obstacles(const Scene& scene);
+
+ReplayHeader replay_header(const Simulation& simulation, const std::vector<Obstacle>& obstacles);
+ReplayTopology replay_topology(const Simulation& simulation);  // constant until the next topology change
+ReplayFrame replay_frame(const Simulation& simulation, const FrameFields& fields,
+                         const std::vector<Obstacle>& obstacles);
+
+// frames/NNNNNN.vtu and surface/BODY_NNNNNN.ply, of the bodies that the scene wants.
+class FrameWriter {
+ public:
+  explicit FrameWriter(const Simulation& simulation);
+
+  void write_vtu_frame(const std::filesystem::path& file, const FrameFields& fields) const;
+  void write_surfaces(const std::filesystem::path& folder) const;
+
+ private:
+  const Simulation& simulation_;
+  bool all_ = true;                      // every body is wanted
+  std::vector<Index> nodes_, elements_;  // of the wanted bodies
+  std::vector<Tet> cells_;               // their connectivity, in numbers of nodes_
+  struct Surface {
+    std::string body;
+    std::vector<Index> nodes;
+    std::vector<Tri> triangles;
+  };
+  std::vector<Surface> surfaces_;
+};
+
+}  // namespace limber

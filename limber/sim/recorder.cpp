@@ -1,0 +1,223 @@
+#include <limber/core/error.hpp>
+#include <limber/io/vtu.hpp>
+#include <limber/sim/hash.hpp>
+#include <limber/sim/recorder.hpp>
+#include <limber/view/page.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace limber {
+namespace {
+
+constexpr std::size_t kCheckpointsKept = 3;
+
+StepTable open_table(const RunFolder& folder) {
+  const std::filesystem::path path = folder.file("steps.csv");
+  return folder.start() ? StepTable::resume(path, folder.start()->state.step) : StepTable::create(path);
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+Recorder::Recorder(RunFolder& folder, const Simulation& simulation)
+    : folder_(folder),
+      simulation_(simulation),
+      table_(open_table(folder)),
+      obstacles_(scene_obstacles(simulation.scene())) {
+  const std::filesystem::path recording = folder.file("replay.lmr");
+  if (folder.start()) {
+    const State& state = folder.start()->state;
+    earlier_wall_ = folder.start()->notes.value("wall", 0.0);
+    if (table_.kept().empty() || table_.kept().back().first != state.step)
+      notices_.push_back(
+          fmt::format("{}: rows before step {} are missing", folder.file("steps.csv").string(), state.step));
+    for (const auto& [step, t] : table_.kept()) {
+      const std::string name = "frames/" + frame_name(step, ".vtu");
+      std::error_code ec;
+      if (std::filesystem::exists(folder.file(name), ec)) frames_.emplace_back(t, name);
+    }
+    try {
+      replay_ = ReplayWriter::resume(recording, state.step, static_cast<Index>(state.epoch) + 1);
+    } catch (const Error& e) {
+      if (e.kind() == ErrorKind::kIo && std::filesystem::exists(recording)) throw;
+      notices_.push_back(fmt::format("{}; it begins again at step {}", e.what(), state.step));
+    }
+  }
+  if (!replay_) replay_ = ReplayWriter::create(recording, replay_header(simulation, obstacles_));
+}
+
+double Recorder::wall() const { return earlier_wall_ + seconds_since(begin_); }
+
+void Recorder::begin() {
+  folder_.manifest["status"] = "running";
+  if (folder_.start()) {
+    write_collection();
+    folder_.write_manifest();
+    return;
+  }
+  StepInput input;
+  script_input(simulation_.model(), simulation_.state(), simulation_.scene().h, input);
+  write_row(nullptr, 0, input);
+  write_frame(input);
+  checkpoint();
+  write_collection();
+}
+
+void Recorder::record(const StepReport& report, double seconds) {
+  const auto start = Clock::now();
+  const Scene& scene = simulation_.scene();
+  const State& state = simulation_.state();
+  timings_.add("step", seconds);
+  for (const auto& [phase, time] : report.phases) timings_.add("step/" + phase, time);
+  write_row(&report, seconds, simulation_.input());
+  const bool frame = state.step % scene.output.every == 0;
+  while (replay_->topologies() <= state.epoch) replay_->add_topology(replay_topology(simulation_));
+  if (frame) write_frame(simulation_.input());
+  timings_.add("record", seconds_since(start));
+  if (state.step % scene.output.checkpoint_every == 0) checkpoint();
+  if (frame && seconds_since(last_collection_) > 2) write_collection();
+}
+
+void Recorder::write_row(const StepReport* report, double seconds, const StepInput& input) {
+  const State& state = simulation_.state();
+  diagnostics_ = measure(simulation_.model(), state, input.activation);
+  const Diagnostics& d = diagnostics_;
+  const StepReport none;
+  const StepReport& r = report ? *report : none;
+  const auto number = [](auto v) { return fmt::format("{}", v); };
+  std::string fallbacks;
+  for (const auto& [name, count] : r.fallbacks)
+    fallbacks += fmt::format("{}{}:{}", fallbacks.empty() ? "" : ";", name, count);
+  const double step_ms = 1e3 * seconds;
+
+  StepTable::Cells cells{{"step", number(state.step)},
+                         {"t", number(state.t)},
+                         {"dofs", number(r.dofs)},
+                         {"contacts", number(r.contacts)},
+                         {"iterations", number(report ? r.iterations : 0)},
+                         {"residual", number(r.residual)},
+                         {"inverted", number(r.inverted)},
+                         {"analyses", number(r.symbolic_analyses)},
+                         {"E_kin", number(d.kinetic)},
+                         {"E_el", number(d.elastic)},
+                         {"E_grav", number(d.gravity)}};
+  const auto vector = [&](const char* name, const Vec3& v) {
+    for (int k = 0; k < 3; ++k) cells.emplace_back(fmt::format("{}{}", name, "xyz"[k]), number(v[k]));
+  };
+  vector("p", d.momentum);
+  vector("L", d.angular_momentum);
+  vector("c", d.center_of_mass);
+  cells.emplace_back("max_displacement", number(d.max_displacement));
+  cells.emplace_back("max_speed", number(d.max_speed));
+  cells.emplace_back("epoch", number(state.epoch));
+  cells.emplace_back("fallbacks", fallbacks);
+  cells.emplace_back("hash", to_hex(hash_state(state)));
+  cells.emplace_back("step_ms", number(step_ms));
+  for (const auto& [name, value] : r.extra) cells.emplace_back(name, number(value));
+  for (const auto& [phase, time] : r.phases) cells.emplace_back(phase + "_ms", number(1e3 * time));
+  table_.add(cells);
+
+  ReplayRow row;
+  row.step = state.step;
+  row.t = state.t;
+  row.values = {{"energy/kinetic", d.kinetic},
+                {"energy/elastic", d.elastic},
+                {"energy/gravity", d.gravity},
+                {"energy/total", d.total()},
+                {"dofs", r.dofs},
+                {"contacts", r.contacts},
+                {"iterations", r.iterations},
+                {"residual", r.residual}};
+  for (const auto& [name, value] : r.extra) row.values.emplace_back(name, value);
+  for (const auto& [phase, time] : r.phases) row.values.emplace_back("phase/" + phase, 1e3 * time);
+  int count = 0;
+  for (const auto& fallback : r.fallbacks) count += fallback.second;
+  row.values.emplace_back("fallbacks", count);
+  if (report) replay_->add_row(row);
+  if (!fallbacks.empty()) folder_.log(fmt::format("step {}: fallbacks {}", state.step, fallbacks));
+}
+
+void Recorder::write_frame(const StepInput& input) {
+  const State& state = simulation_.state();
+  const Scene& scene = simulation_.scene();
+  while (replay_->topologies() <= state.epoch) replay_->add_topology(replay_topology(simulation_));
+  if (!writer_ || writer_epoch_ != state.epoch) {
+    writer_ = std::make_unique<FrameWriter>(simulation_);
+    writer_epoch_ = state.epoch;
+  }
+  const FrameFields fields = frame_fields(simulation_, input);
+  if (scene.output.vtu) {
+    const std::string name = "frames/" + frame_name(state.step, ".vtu");
+    writer_->write_vtu_frame(folder_.file(name), fields);
+    frames_.emplace_back(state.t, name);
+  }
+  if (scene.output.surface) writer_->write_surfaces(folder_.file("surface"));
+  replay_->add_frame(replay_frame(simulation_, fields, obstacles_));
+}
+
+void Recorder::write_collection() {
+  if (simulation_.scene().output.vtu) write_pvd(folder_.file("run.pvd").string(), frames_);
+  last_collection_ = Clock::now();
+}
+
+void Recorder::checkpoint() {
+  const auto start = Clock::now();
+  const State& state = simulation_.state();
+  // What the checkpoint counts as done is on the disk before the checkpoint is.
+  table_.sync();
+  replay_->flush();
+  write_collection();
+  Checkpoint c;
+  c.state = state;
+  c.scene_hash = folder_.scene_hash();
+  c.notes = {{"wall", wall()}, {"limber", LIMBER_VERSION}};
+  write_checkpoint(folder_.file("checkpoints") / checkpoint_name(state.step), c);
+  const std::vector<CheckpointFile> all = list_checkpoints(folder_.file("checkpoints"));
+  std::error_code ec;
+  for (std::size_t i = kCheckpointsKept; i < all.size(); ++i) std::filesystem::remove(all[i].path, ec);
+  folder_.manifest["steps"] = state.step;
+  folder_.manifest["t"] = state.t;
+  folder_.manifest["frames"] = frames_.size();
+  folder_.manifest["wall_s"] = wall();
+  folder_.write_manifest();
+  timings_.add("checkpoint", seconds_since(start));
+}
+
+void Recorder::finish(const std::string& status, const std::string& why) {
+  const State& state = simulation_.state();
+  if (status != "failed") checkpoint();
+  const auto start = Clock::now();
+  write_collection();
+  nlohmann::json summary{{"status", status}, {"wall_s", wall()}, {"steps", state.step}};
+  for (const Timings::Phase& phase : timings_.phases())
+    if (phase.name == "step") summary["ms_per_step"] = 1e3 * phase.sum / static_cast<double>(phase.count);
+  if (status == "finished")
+    replay_->finish(summary);
+  else
+    replay_->flush();
+  try {
+    const view::PageReport page = view::write_page(folder_.file("replay.lmr"), folder_.file("index.html"));
+    for (const std::string& notice : page.notices) notices_.push_back(notice);
+  } catch (const Error& e) {
+    if (status != "failed") throw;
+    notices_.push_back(e.what());
+  }
+  timings_.add("page", seconds_since(start));
+  folder_.manifest["status"] = status;
+  if (!why.empty()) folder_.manifest["why"] = why;
+  folder_.manifest["steps"] = state.step;
+  folder_.manifest["t"] = state.t;
+  folder_.manifest["frames"] = frames_.size();
+  folder_.manifest["wall_s"] = wall();
+  folder_.manifest["timings"] = timings_.json();
+  folder_.write_manifest();
+  folder_.log(fmt::format("{} at step {}, t = {:.6g} s", status, state.step, state.t));
+  for (const std::string& notice : notices_) folder_.log(notice);
+}
+
+}  // namespace limber

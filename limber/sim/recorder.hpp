@@ -1,0 +1,63 @@
+// Writes what a run leaves behind: rows, frames, the recording, checkpoints.
+#pragma once
+
+#include <limber/io/replay.hpp>
+#include <limber/sim/frame.hpp>
+#include <limber/sim/run_folder.hpp>
+#include <limber/sim/simulation.hpp>
+#include <limber/sim/step_table.hpp>
+#include <limber/sim/timings.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace limber {
+
+class Recorder {
+ public:
+  // Takes over the folder's files: new ones, or after the checkpoint from which the simulation has been
+  // restored.
+  Recorder(RunFolder& folder, const Simulation& simulation);
+
+  // Row, frame and checkpoint of the state before the first step; nothing when the run goes on.
+  void begin();
+  // After every step: `seconds` is the step's wall time.
+  void record(const StepReport& report, double seconds);
+  // Saves everything now. Called by record() at the scene's interval.
+  void checkpoint();
+  // The last entry in the manifest: "finished", "interrupted" or "failed". Writes the page of the run.
+  void finish(const std::string& status, const std::string& why = {});
+
+  const Timings& timings() const { return timings_; }
+  const Diagnostics& diagnostics() const { return diagnostics_; }  // of the last recorded state
+  double wall() const;                                             // [s], of all parts of the run so far
+  std::size_t frames() const { return frames_.size(); }
+  // What went wrong on the side (the page could not be written), for the end of the run.
+  const std::vector<std::string>& notices() const { return notices_; }
+
+ private:
+  void write_row(const StepReport* report, double seconds, const StepInput& input);
+  void write_frame(const StepInput& input);
+  void write_collection();
+
+  using Clock = std::chrono::steady_clock;
+  RunFolder& folder_;
+  const Simulation& simulation_;
+  StepTable table_;
+  std::vector<Obstacle> obstacles_;
+  std::optional<ReplayWriter> replay_;
+  std::unique_ptr<FrameWriter> writer_;
+  std::int64_t writer_epoch_ = -1;
+  std::vector<std::pair<double, std::string>> frames_;  // time, file: run.pvd
+  Clock::time_point begin_ = Clock::now(), last_collection_ = begin_;
+  double earlier_wall_ = 0;  // [s], of the parts before a restart
+  Timings timings_;
+  Diagnostics diagnostics_;
+  std::vector<std::string> notices_;
+};
+
+}  // namespace limber
