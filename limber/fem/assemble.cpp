@@ -1,13 +1,8 @@
-#include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/fem/assemble.hpp>
-#include <limber/fem/element_kernel.hpp>
-#include <limber/fem/elements_impl.hpp>
-
-#include <fmt/core.h>
+#include <limber/fem/batch.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -32,49 +27,6 @@ struct Sums {
   double* f = nullptr;
   double* K = nullptr;
 };
-
-void check_input(const Elements& elements, const VecX& x, std::span<const double> activation) {
-  if (x.size() != 3 * static_cast<Eigen::Index>(elements.nodes))
-    throw Error(ErrorKind::kUsage,
-                fmt::format("assemble: found {} coordinates, expected {} (3 for each of {} nodes)", x.size(),
-                            3 * static_cast<long>(elements.nodes), elements.nodes));
-  if (static_cast<Index>(activation.size()) < elements.channels)
-    throw Error(ErrorKind::kUsage,
-                fmt::format("assemble: found {} activations, expected {} (one per channel)",
-                            activation.size(), elements.channels));
-  for (Index c = 0; c < elements.channels; ++c)
-    if (!(activation[c] < 1))
-      throw Error(ErrorKind::kSimulation,
-                  fmt::format("activation of channel {}: found {}, expected a number < 1 "
-                              "(1 would shorten the fibres to nothing)",
-                              c, activation[c]));
-}
-
-M3<Pack> gather_edges(const Batch& batch, const double* x) {
-  M3<Pack> Ds;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    const double* x0 = x + 3 * static_cast<std::ptrdiff_t>(batch.node[0][lane]);
-    for (int a = 0; a < 3; ++a) {
-      const double* xa = x + 3 * static_cast<std::ptrdiff_t>(batch.node[a + 1][lane]);
-      for (int i = 0; i < 3; ++i) Ds(i, a).set(lane, xa[i] - x0[i]);
-    }
-  }
-  return Ds;
-}
-
-ElementData<Pack> element_data(const Elements& elements, const Batch& batch,
-                               std::span<const double> activation) {
-  ElementData<Pack> e{batch.B, batch.volume, batch.mu, batch.lambda, {}, {}};
-  if (batch.fibres >= 0) {
-    const FibreBatch& fibres = elements.fibres[batch.fibres];
-    Pack stretch = 1;
-    for (int lane = 0; lane < kLanes; ++lane)
-      if (fibres.channel[lane] >= 0) stretch.set(lane, 1 - activation[fibres.channel[lane]]);
-    e.k = fibres.k;
-    e.d = scaled(fibres.direction, Pack(1) / stretch);
-  }
-  return e;
-}
 
 void add_forces(const Batch& batch, const V3<Pack> f[3], double* sums) {
   for (int lane = 0; lane < batch.count; ++lane) {
@@ -187,7 +139,8 @@ void sum_shared(const Shared& shared, const double* slots, double* result) {
 template <Work work>
 void run(const Elements& elements, const VecX& x, std::span<const double> activation, bool projected,
          Assembled& out) {
-  check_input(elements, x, activation);
+  check_positions(elements, x);
+  check_activation(elements, activation);
   const bool with_K = work == Work::kStiffness, with_f = work != Work::kEnergy;
   const std::size_t own_f = with_f ? 3 * (static_cast<std::size_t>(elements.max_chunk_nodes) + 1) : 0;
   const std::size_t own_K = with_K ? 9 * (static_cast<std::size_t>(elements.max_chunk_blocks) + 1) : 0;
@@ -242,15 +195,6 @@ void run(const Elements& elements, const VecX& x, std::span<const double> activa
   out.first_bad = out.finite ? -1 : total.first_bad;
 }
 
-// Calls body(batch, F) for every batch, in parallel.
-template <class Body>
-void for_each_gradient(const Elements& elements, const VecX& x, Body&& body) {
-  parallel_for(static_cast<std::ptrdiff_t>(elements.batch.size()), 64, [&](std::ptrdiff_t b) {
-    const Batch& batch = elements.batch[b];
-    body(batch, deformation_gradient(gather_edges(batch, x.data()), batch.B, batch.plane));
-  });
-}
-
 }  // namespace
 
 void assemble(const Elements& elements, const VecX& x, std::span<const double> activation, Assembled& out,
@@ -267,29 +211,6 @@ double elastic_energy(const Elements& elements, const VecX& x, std::span<const d
   Assembled out;
   run<Work::kEnergy>(elements, x, activation, false, out);
   return out.energy;
-}
-
-void deformation_gradients(const Elements& elements, const VecX& x, std::vector<Mat3>& F) {
-  const std::vector<double> unused(static_cast<std::size_t>(elements.channels), 0.0);
-  check_input(elements, x, unused);
-  F.resize(elements.element.size());
-  for_each_gradient(elements, x, [&](const Batch& batch, const M3<Pack>& Fs) {
-    for (int lane = 0; lane < batch.count; ++lane)
-      for (int i = 0; i < 9; ++i) F[batch.element[lane]].data()[i] = Fs.a[i][lane];
-  });
-}
-
-void energy_densities(const Elements& elements, const VecX& x, std::span<const double> activation,
-                      std::vector<double>& psi) {
-  check_input(elements, x, activation);
-  psi.resize(elements.element.size());
-  for_each_gradient(elements, x, [&](const Batch& batch, const M3<Pack>& F) {
-    const ElementData<Pack> e = element_data(elements, batch, activation);
-    const Pack density = material::with_model(batch.model, e.mu, e.lambda, [&](const auto& model) {
-      return element_psi(model, batch.fibre, e, F);
-    });
-    for (int lane = 0; lane < batch.count; ++lane) psi[batch.element[lane]] = density[lane];
-  });
 }
 
 }  // namespace limber::fem

@@ -36,4 +36,7 @@ void deformation_gradients(const Elements& elements, const VecX& x, std::vector<
 void energy_densities(const Elements& elements, const VecX& x, std::span<const double> activation,
                       std::vector<double>& psi);  // [J/m^3]
 
+// dS/dt with F = R S, from positions and velocities `v`, 3n [1/s] (ConJac, Eq. 17).
+void stretch_rates(const Elements& elements, const VecX& x, const VecX& v, std::vector<Mat3>& Sdot);
+
 }  // namespace limber::fem
