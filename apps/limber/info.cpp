@@ -3,8 +3,10 @@
 #include <limber/core/build_info.hpp>
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
+#include <limber/linalg/cholesky.hpp>
 #include <limber/methods/methods.hpp>
 #include <limber/scene/load.hpp>
+#include <limber/scene/suggest.hpp>
 #include <limber/sim/hash.hpp>
 #include <limber/sim/simulation.hpp>
 
@@ -62,11 +64,17 @@ int info(bool json, bool test) {
   const Libraries libs = libraries();  // after the test: then everything has been loaded
   const bool same = one.hash == all.hash;
   if (json) {
-    nlohmann::ordered_json out{
-        {"limber", version()},   {"commit", commit()},  {"compiler", compiler()},
-        {"build", build_type()}, {"host", host_name()}, {"cpu", cpu_name()},
-        {"threads", cores},      {"blas", libs.blas},   {"suitesparse", libs.suitesparse},
-        {"eigen", libs.eigen}};
+    nlohmann::ordered_json out{{"limber", version()},
+                               {"commit", commit()},
+                               {"compiler", compiler()},
+                               {"build", build_type()},
+                               {"host", host_name()},
+                               {"cpu", cpu_name()},
+                               {"threads", cores},
+                               {"blas", libs.blas},
+                               {"suitesparse", libs.suitesparse},
+                               {"eigen", libs.eigen},
+                               {"solvers", cholesky_backends()}};
     if (test)
       out["self_test"] = {
           {"ms_per_step_1_thread", one.ms_per_step}, {"ms_per_step", all.ms_per_step}, {"same_bits", same}};
@@ -78,7 +86,8 @@ int info(bool json, bool test) {
     fmt::print(
         "BLAS         {}{}\n", libs.blas,
         libs.blas_is_fast ? "" : "\n             this is not a fast BLAS; install libopenblas0-pthread");
-    fmt::print("SuiteSparse  {}\n", libs.suitesparse);
+    fmt::print("Cholesky     {}\n", joined(cholesky_backends()));
+    if (!libs.suitesparse.empty()) fmt::print("SuiteSparse  {}\n", libs.suitesparse);
     fmt::print("Eigen        {}\n", libs.eigen);
     if (test)
       fmt::print("self test    passed: {:.2f} ms a step with 1 thread, {:.2f} ms with {}, {}\n",

@@ -69,12 +69,11 @@ Libraries libraries() {
   if (auto* cholmod = loaded<int(int*)>("cholmod_version")) {
     cholmod(v);
     out.suitesparse = fmt::format("CHOLMOD {}.{}.{}", v[0], v[1], v[2]);
-  } else {
-    out.suitesparse = "not loaded";
   }
   if (auto* suitesparse = loaded<int(int*)>("SuiteSparse_version")) {
     suitesparse(v);
-    out.suitesparse += fmt::format(" of SuiteSparse {}.{}.{}", v[0], v[1], v[2]);
+    out.suitesparse +=
+        fmt::format("{}SuiteSparse {}.{}.{}", out.suitesparse.empty() ? "" : " of ", v[0], v[1], v[2]);
   }
   out.eigen = fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION);
   return out;

@@ -14,7 +14,7 @@ std::string build_type();  // "Release"
 struct Libraries {
   std::string blas;          // "OpenBLAS 0.3.21 ... SkylakeX", or the library's path
   bool blas_is_fast = true;  // false for the reference BLAS, which is several times slower
-  std::string suitesparse;   // "CHOLMOD 3.0.14"
+  std::string suitesparse;   // "CHOLMOD 3.0.14 of SuiteSparse 5.12.0"; empty when none is loaded
   std::string eigen;         // "3.4.0"
 };
 Libraries libraries();

@@ -365,7 +365,8 @@ void files_in(const SpecNode& at, Json& value, const std::string& pointer,
     f(value, pointer);
   } else if (type == Type::kObject && value.is_object()) {
     std::string tag;
-    if (const SpecNode::Child* child = node.tag(); child && value.contains(child->key))
+    if (const SpecNode::Child* child = node.tag();
+        child && value.contains(child->key) && value[child->key].is_string())
       tag = value[child->key].get<std::string>();
     for (auto& [key, child] : value.items())
       if (const SpecNode* next = node.child(key, tag))

@@ -130,8 +130,8 @@ RunFolder::RunFolder(const Scene& scene, const RunFolderRequest& request)
   if (!scene.output.surface && fs::is_empty(path_ / "surface", ec)) remove_file(path_ / "surface");
   if (!scene.output.vtu && fs::is_empty(path_ / "frames", ec)) remove_file(path_ / "frames");
 
-  log_ = ::open((path_ / "log.txt").c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (log_ < 0)
+  log_.fd = ::open((path_ / "log.txt").c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (log_.fd < 0)
     throw Error(ErrorKind::kIo,
                 fmt::format("{}: cannot write: {}", (path_ / "log.txt").string(), std::strerror(errno)));
   if (start_ && old.is_object()) manifest = old;
@@ -142,21 +142,18 @@ RunFolder::RunFolder(const Scene& scene, const RunFolderRequest& request)
   for (const std::string& notice : notices_) log(notice);
 }
 
-RunFolder::~RunFolder() {
-  if (log_ >= 0) ::close(log_);
-  if (lock_ >= 0) ::close(lock_);
+RunFolder::Descriptor::~Descriptor() {
+  if (fd >= 0) ::close(fd);
 }
 
 void RunFolder::lock() {
   // The system drops the lock when the process ends, however it ends.
-  lock_ = ::open((path_ / kLock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (lock_ < 0)
+  lock_.fd = ::open((path_ / kLock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (lock_.fd < 0)
     throw Error(ErrorKind::kIo,
                 fmt::format("{}: cannot write into the run folder: {}; choose another with -o",
                             path_.string(), std::strerror(errno)));
-  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    ::close(lock_);
-    lock_ = -1;
+  if (::flock(lock_.fd, LOCK_EX | LOCK_NB) != 0) {
     throw Error(
         ErrorKind::kIo,
         fmt::format("{}: another limber is writing into this folder; wait for it, or choose another with -o",
@@ -205,7 +202,8 @@ void RunFolder::clear() {
 void RunFolder::clear_after(std::int64_t step) {
   for (const auto& [folder, ending] : kFolders)
     for (const fs::path& file : files_in(path_ / folder))
-      if (file.extension() == ".tmp" || (file.extension() == ending && step_of(file) > step)) remove_file(file);
+      if (file.extension() == ".tmp" || (file.extension() == ending && step_of(file) > step))
+        remove_file(file);
   for (const char* name : {"failure.lmc", "failure.json", "index.html"}) remove_file(path_ / name);
 }
 
@@ -217,7 +215,7 @@ void RunFolder::log(std::string_view line) {
   const double t = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   const std::string text = fmt::format("{:10.3f}  {}\n", t, line);
   // The log is a help, not a result: a full disk is noticed by what matters.
-  if (::write(log_, text.data(), text.size()) < 0) return;
+  if (::write(log_.fd, text.data(), text.size()) < 0) return;
 }
 
 }  // namespace limber

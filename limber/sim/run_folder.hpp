@@ -29,7 +29,6 @@ class RunFolder {
   // the same scene is replaced. Only files that a run writes are ever removed. Error(kIo) when the folder
   // cannot be written or another limber is writing into it.
   RunFolder(const Scene& scene, const RunFolderRequest& request);
-  ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
@@ -58,7 +57,11 @@ class RunFolder {
   std::optional<Checkpoint> start_;
   std::uint64_t scene_hash_ = 0;
   std::vector<std::string> notices_;
-  int lock_ = -1, log_ = -1;
+  struct Descriptor {
+    int fd = -1;
+    ~Descriptor();
+  };
+  Descriptor lock_, log_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 

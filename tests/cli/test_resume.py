@@ -1,0 +1,180 @@
+"""A run that was stopped, however it was stopped, ends with the same bits as one that was not."""
+
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from common import BAR, CommandTest, files, manifest, rows, untimed
+
+CONJAC = {**BAR, "method": {"type": "conjac", "dynamic": {"auto": 3}}}
+# The mesh changes in the middle of the run, between two checkpoints and between two frames.
+CUT = {**BAR, "events": [{"time": 0.05, "point": [0.1, 0, 0], "normal": [1, 0, 0]}]}
+
+
+class Resume(CommandTest):
+    def assertSameRun(self, a, b):
+        self.assertEqual(manifest(b)["status"], "finished")
+        self.assertEqual(untimed(a), untimed(b))
+        self.assertEqual(files(a, "frames/*"), files(b, "frames/*"))
+        self.assertEqual((a / "run.pvd").read_bytes(), (b / "run.pvd").read_bytes())
+        self.assertEqual(max(files(a, "checkpoints/*")), max(files(b, "checkpoints/*")))
+        self.assertLessEqual(len(files(b, "checkpoints/*")), 3)
+        self.assertFalse(list(b.rglob("*.tmp")))
+
+    def whole_and_stopped(self, base, stops):
+        scene = self.scene(base=base)
+        self.limber("run", scene, "-q", "-o", "whole")
+        for stop in stops:
+            self.limber("run", scene, "-q", "-o", "parts", "--steps", stop, "--resume")
+        self.limber("run", scene, "-q", "-o", "parts", "--resume")
+        self.assertSameRun(self.folder / "whole", self.folder / "parts")
+
+    def test_vanilla_in_parts(self):
+        self.whole_and_stopped(BAR, [1, 10, 11, 37])
+
+    def test_conjac_in_parts(self):
+        self.whole_and_stopped(CONJAC, [5, 31])
+
+    def test_across_a_cut(self):
+        self.whole_and_stopped(CUT, [24, 26, 45])
+        self.assertEqual({r["epoch"] for r in rows(self.folder / "parts")}, {"0", "1"})
+
+    def test_kill_at_random_moments(self):
+        for base in (BAR, CUT):
+            with self.subTest(events=len(base.get("events", []))):
+                scene = self.scene(base=base, time={"step": 0.002, "end": 0.4},
+                                   output={"every": 3, "checkpoint_every": 7})
+                begin = time.monotonic()
+                self.limber("run", scene, "-q", "-o", "whole", "--overwrite")
+                whole = time.monotonic() - begin
+                shutil.rmtree(self.folder / "killed", ignore_errors=True)
+                killed = 0
+                for _ in range(8):
+                    process = self.start("run", scene, "-q", "-o", "killed", "--resume")
+                    time.sleep(random.uniform(0.01, 0.5 * whole))
+                    process.kill()
+                    killed += process.wait() == -signal.SIGKILL
+                self.assertGreater(killed, 0)
+                self.limber("run", scene, "-q", "-o", "killed", "--resume")
+                self.assertSameRun(self.folder / "whole", self.folder / "killed")
+
+    def test_ctrl_c_saves_and_says_how_to_go_on(self):
+        scene = self.scene(base=BAR, time={"step": 0.002, "end": 2000})
+        process = self.start("run", scene, "-o", "stopped", "--set", "/method/beta=0.9")
+        for _ in range(1000):
+            if (self.folder / "stopped/steps.csv").exists() and len(rows(self.folder / "stopped")) > 15:
+                break
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0)
+        command = next(line for line in out.splitlines() if line.startswith("go on with: "))
+        stopped = manifest(self.folder / "stopped")
+        self.assertEqual(stopped["status"], "interrupted")
+        step = stopped["steps"]
+        self.assertEqual(len(rows(self.folder / "stopped")), step + 1, "no step is lost")
+        # The line is a command that works, with the same overrides.
+        words = command.removeprefix("go on with: limber ").split()
+        self.limber(*words, "--steps", step + 10, "-q")
+        self.limber("run", scene, "-o", "whole", "-q", "--steps", step + 10, "--set", "/method/beta=0.9")
+        self.assertEqual(untimed(self.folder / "whole"), untimed(self.folder / "stopped"))
+        # Without --resume an unfinished run is not replaced.
+        process = self.start("run", scene, "-o", "again", "-q")
+        while not (self.folder / "again/run.json").exists():
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=120), 0)
+        self.assertIn("unfinished run", self.limber("run", scene, "-o", "again", code=1).stderr)
+
+    def test_damaged_checkpoint_falls_back(self):
+        scene = self.scene()
+        self.limber("run", scene, "-q", "-o", "whole")
+        self.limber("run", scene, "-q", "-o", "hurt", "--steps", 33)
+        newest = self.folder / "hurt/checkpoints/000033.lmc"
+        data = bytearray(newest.read_bytes())
+        data[len(data) // 2] ^= 1
+        newest.write_bytes(data)
+        done = self.limber("run", scene, "-o", "hurt", "--resume")
+        self.assertIn("is damaged", done.stderr)
+        self.assertIn("going on from step 30", done.stderr)
+        self.assertSameRun(self.folder / "whole", self.folder / "hurt")
+        # An explicit checkpoint goes back further.
+        self.limber("run", scene, "-q", "-o", "hurt", "--resume", "hurt/checkpoints/000050.lmc")
+        self.assertSameRun(self.folder / "whole", self.folder / "hurt")
+        # And with no good one left the run begins again.
+        for checkpoint in (self.folder / "hurt/checkpoints").iterdir():
+            checkpoint.write_bytes(b"")
+        self.assertIn("no usable checkpoint", self.limber("run", scene, "-o", "hurt", "--resume").stderr)
+        self.assertSameRun(self.folder / "whole", self.folder / "hurt")
+
+    def test_changed_scene_is_refused(self):
+        self.limber("run", self.scene(), "-q", "--steps", 20)
+        changed = self.scene(gravity=[0, -1, 0])
+        self.assertIn("has changed since", self.limber("run", changed, "--resume", code=1).stderr)
+        # A later end and other output are not a change of the motion.
+        longer = self.scene(time={"step": 0.002, "end": 0.14}, output={"every": 2, "checkpoint_every": 5})
+        self.limber("run", longer, "--resume", "-q")
+        self.assertEqual(len(rows(self.folder / "out/bar")), 71)
+
+    def test_lost_recording_and_rows_do_not_stop_a_run(self):
+        scene = self.scene()
+        self.limber("run", scene, "-q", "--steps", 20)
+        run = self.folder / "out/bar"
+        (run / "replay.lmr").unlink()
+        done = self.limber("run", scene, "--resume")
+        self.assertIn("replay.lmr", done.stderr)
+        self.assertEqual(manifest(run)["status"], "finished")
+
+
+class FullDisk(CommandTest):
+    def check_full(self, run, done):
+        self.assertIn("go on with: limber run", done.stderr)
+        # What was recorded is readable: whole rows, whole frames, a manifest that parses.
+        self.assertTrue((run / "steps.csv").read_text().endswith("\n"))
+        steps = [int(r["step"]) for r in rows(run)]
+        self.assertEqual(steps, list(range(len(steps))))
+        for frame in files(run, "frames/*.vtu").values():
+            self.assertTrue(frame.rstrip().endswith(b"</VTKFile>"))
+        self.assertEqual(manifest(run)["status"], "running")
+
+    def test_file_size_limit(self):
+        scene = self.scene()
+        self.limber("run", scene, "-q", "-o", "whole")
+        limit = (self.folder / "whole/steps.csv").stat().st_size // 2
+
+        def limited():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        # The recording is larger than steps.csv: leave it the room.
+        done = self.limber("run", self.scene(output={"vtu": False, "every": 1000, "checkpoint_every": 10}), code=4,
+                           preexec_fn=limited)
+        self.assertIn("File too large", done.stderr)
+        self.check_full(self.folder / "out/bar", done)
+        self.limber("run", self.scene(), "-q", "--resume")
+        self.assertEqual(untimed(self.folder / "whole"), untimed(self.folder / "out/bar"))
+
+    def test_small_disk(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", disk],
+                                               capture_output=True).returncode != 0:
+            self.skipTest("only root can mount a small disk")
+        self.addCleanup(lambda: subprocess.run(["umount", "-l", disk], check=True))
+        scene = self.scene(output={"every": 1, "checkpoint_every": 5})
+        self.limber("run", scene, "-q", "-o", "whole")
+        done = self.limber("run", scene, "-o", "disk/run", code=4)
+        self.assertIn("No space left on device", done.stderr)
+        self.check_full(disk / "run", done)
+        subprocess.run(["mount", "-o", "remount,size=20m", disk], check=True)
+        self.limber("run", scene, "-q", "-o", "disk/run", "--resume")
+        self.assertEqual(untimed(self.folder / "whole"), untimed(disk / "run"))
+        self.assertEqual(files(self.folder / "whole", "frames/*"), files(disk / "run", "frames/*"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,136 @@
+"""Run folders: what is in them, and who may replace them."""
+
+import json
+import signal
+import time
+import unittest
+import xml.etree.ElementTree as xml
+
+from common import CommandTest, files, manifest, rows, untimed
+
+
+class Folder(CommandTest):
+    def test_everything_is_there(self):
+        done = self.limber("run", self.scene(output={"every": 4, "checkpoint_every": 10, "surface": True}))
+        run = self.folder / "out/bar"
+        for part in ("assemble", "factor", "results in out/bar", "index.html", "run.pvd", "p95"):
+            self.assertIn(part, done.stdout)
+        info = manifest(run)
+        self.assertEqual(info["status"], "finished")
+        self.assertEqual((info["steps"], info["target_steps"], info["frames"]), (60, 60, 16))
+        for key in ("limber", "commit", "host", "blas", "threads", "scene_hash", "started", "wall_s", "timings"):
+            self.assertIn(key, info)
+
+        table = rows(run)
+        self.assertEqual([int(r["step"]) for r in table], list(range(61)))
+        self.assertAlmostEqual(float(table[-1]["t"]), 0.12)
+        for column in ("dofs", "contacts", "iterations", "residual", "E_kin", "E_el", "E_grav", "px", "Lz", "fallbacks",
+                       "hash", "step_ms", "assemble_ms", "factor_ms", "solve_ms"):
+            self.assertIn(column, table[0])
+        # The bar swings down: gravity's energy goes into motion and strain.
+        first, last = table[0], table[-1]
+        self.assertLess(float(last["E_grav"]), float(first["E_grav"]))
+        self.assertGreater(float(last["E_el"]), 0)
+
+        steps = list(range(0, 61, 4))
+        self.assertEqual(sorted(files(run, "frames/*")), [f"{s:06}.vtu" for s in steps])
+        self.assertEqual(sorted(files(run, "surface/*")), [f"bar_{s:06}.ply" for s in steps])
+        sets = xml.parse(run / "run.pvd").getroot().findall("./Collection/DataSet")
+        self.assertEqual([d.get("file") for d in sets], [f"frames/{s:06}.vtu" for s in steps])
+        self.assertAlmostEqual(float(sets[-1].get("timestep")), 0.12)
+        # Only the last checkpoints are kept.
+        self.assertEqual(sorted(files(run, "checkpoints/*")), ["000040.lmc", "000050.lmc", "000060.lmc"])
+        self.assertIn("<html", (run / "index.html").read_text()[:2000].lower())
+        self.assertIn("finished at step 60", (run / "log.txt").read_text())
+        self.assertFalse(list(run.rglob("*.tmp")))
+
+    def test_frames_hold_the_fields(self):
+        try:
+            import meshio
+        except ImportError:
+            self.skipTest("python3-meshio is not installed")
+        fields = ["displacement", "velocity", "energy_density", "volume_ratio", "mass", "force", "material"]
+        self.limber("run", self.scene(output={"fields": fields}), "--steps", 5, "-q")
+        grid = meshio.read(self.folder / "out/bar/frames/000005.vtu")
+        self.assertEqual(grid.points.shape, (81, 3))
+        for name in ("displacement", "velocity", "mass", "force", "pinned"):
+            self.assertIn(name, grid.point_data)
+        for name in ("energy_density", "volume_ratio", "young", "body"):
+            self.assertIn(name, grid.cell_data)
+        self.assertAlmostEqual(float(grid.point_data["mass"].sum()), 0.2 * 0.05 * 0.05 * 1000, 5)
+        self.assertEqual(int(grid.point_data["pinned"].sum()), 9)
+        self.assertAlmostEqual(float(grid.cell_data["volume_ratio"][0].mean()), 1, 2)
+        rest = grid.points - grid.point_data["displacement"]
+        self.assertAlmostEqual(float(rest.max()), 0.2, 6)
+
+    def test_only_the_wanted_bodies_are_written(self):
+        bodies = [{"name": n, "mesh": {"shape": "box", "nodes": [2, 2, 2 + i]}, "translation": [3 * i, 0, 0]}
+                  for i, n in enumerate(("left", "right"))]
+        scene = self.scene(bodies=bodies, constraints=[], output={"bodies": ["right"], "surface": True})
+        self.limber("run", scene, "--steps", 2, "-q")
+        run = self.folder / "out/bar"
+        piece = xml.parse(run / "frames/000002.vtu").getroot().find("./UnstructuredGrid/Piece")
+        self.assertEqual((piece.get("NumberOfPoints"), piece.get("NumberOfCells")), ("12", "12"))
+        self.assertEqual(len(files(run, "surface/right_*.ply")), 3)
+        self.assertFalse(files(run, "surface/left_*.ply"))
+
+    def test_resolved_scene_runs_again_with_the_same_bits(self):
+        (self.folder / "sub").mkdir()
+        (self.folder / "numbers.txt").write_text("\n".join(["5e4"] * 96 + ["9e4"] * 96))
+        scene = self.scene()
+        data = json.loads(scene.read_text())
+        data["bodies"][0]["material"]["young"] = {"file": "../numbers.txt"}
+        scene = self.folder / "sub/bar.json"
+        scene.write_text(json.dumps(data))
+        self.limber("run", scene, "-q", "-o", "first", "--set", "/method/beta=0.7", "--steps", 20)
+        self.limber("run", "first/scene.resolved.json", "-q", "-o", "second", "--steps", 20)
+        self.assertEqual(untimed(self.folder / "first"), untimed(self.folder / "second"))
+
+    def test_threads_do_not_change_a_bit(self):
+        scene = self.scene()
+        for n in (1, 2):
+            self.limber("run", scene, "-q", "-o", f"t{n}", "--threads", n)
+        self.assertEqual(untimed(self.folder / "t1"), untimed(self.folder / "t2"))
+        self.assertEqual(files(self.folder / "t1", "frames/*"), files(self.folder / "t2", "frames/*"))
+
+    def test_options(self):
+        scene = self.scene()
+        out = json.loads(self.limber("run", scene, "--until", 0.03, "--every", 5, "--json", "-q").stdout)
+        self.assertEqual((out["status"], out["steps"], out["frames"]), ("finished", 15, 4))
+        self.assertIn("step", out["timings"])
+        self.assertEqual(len(out["hash"]), 16)
+        again = json.loads(self.limber("run", scene, "--steps", 15, "--json").stdout)
+        self.assertEqual(again["hash"], out["hash"])
+        quiet = self.limber("run", scene, "-q", "--steps", 3)
+        self.assertEqual((quiet.stdout, quiet.stderr), ("", ""))
+        self.assertEqual(self.limber("run", scene, "--solver", "abacus", code=2).stdout, "")
+        other = json.loads(self.limber("run", scene, "--json", "--solver", "native", "--steps", 15).stdout)
+        self.assertEqual(other["hash"], out["hash"], "native is what auto means")
+
+    def test_who_may_replace_a_run(self):
+        scene = self.scene()
+        self.limber("run", scene, "-q", "--steps", 3)
+        # Finished, same scene: replaced, and said so.
+        self.assertIn("replacing the finished run", self.limber("run", scene, "--steps", 3).stderr)
+        other = self.scene("other")
+        self.assertIn("another scene", self.limber("run", other, "--steps", 3, "-o", "out/bar", code=1).stderr)
+        self.limber("run", other, "--steps", 3, "-o", "out/bar", "--overwrite", "-q")
+        (self.folder / "papers").mkdir()
+        (self.folder / "papers/thesis.tex").write_text("years of work")
+        self.assertIn("thesis.tex", self.limber("run", scene, "-o", "papers", "--overwrite", code=1).stderr)
+        self.assertEqual((self.folder / "papers/thesis.tex").read_text(), "years of work")
+
+    def test_only_one_limber_writes_into_a_folder(self):
+        scene = self.scene(time={"step": 0.002, "end": 1000})
+        first = self.start("run", scene, "-q")
+        for _ in range(600):
+            if (self.folder / "out/bar/run.json").exists():
+                break
+            time.sleep(0.05)
+        self.assertIn("another limber is writing", self.limber("run", scene, "--overwrite", code=4).stderr)
+        first.send_signal(signal.SIGINT)
+        self.assertEqual(first.wait(timeout=120), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
