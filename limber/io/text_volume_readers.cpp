@@ -50,7 +50,8 @@ RawMesh read_medit(const std::string& name, std::string_view data) {
       for (std::size_t i = 0; i < n; ++i) {
         Vec3 p = Vec3::Zero();
         for (std::int64_t a = 0; a < dimension; ++a) p[a] = in.number("a vertex coordinate");
-        add_group(mesh.node_sets, reference(), static_cast<Index>(i));
+        // Not a set: programs number vertices, edges and faces independently, and often mean nothing by it.
+        reference();
         mesh.nodes.push_back(p);
       }
     } else if (key == "Tetrahedra") {
