@@ -357,8 +357,11 @@ MeshReport check_mesh(const TriMesh& mesh, TriRole role) {
 }
 
 TriRole guess_role(const TriMesh& mesh) {
-  for (const Vec3& p : mesh.nodes)
-    if (p[2] != mesh.nodes[0][2]) return TriRole::kSurface;
+  if (mesh.triangles.empty()) return TriRole::kSurface;
+  const double z = mesh.nodes[mesh.triangles[0][0]][2];
+  for (const Tri& t : mesh.triangles)
+    for (const Index v : t)
+      if (mesh.nodes[v][2] != z) return TriRole::kSurface;
   return TriRole::kPlane;
 }
 

@@ -52,7 +52,7 @@ enum class TriRole { kSurface, kPlane };
 MeshReport check_mesh(const TetMesh& mesh);
 MeshReport check_mesh(const TriMesh& mesh, TriRole role);
 
-// kPlane when all nodes have the same z, otherwise kSurface.
+// kPlane when all triangles lie in one plane z = constant, otherwise kSurface.
 TriRole guess_role(const TriMesh& mesh);
 
 // Mends what can be mended without guessing: turns inverted elements, and drops nodes that no element uses.
