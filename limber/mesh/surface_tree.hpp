@@ -22,7 +22,8 @@ class SurfaceTree {
   Nearest nearest(const Vec3& p) const;
 
   // The generalised winding number (Jacobson et al. 2013): 1 inside, 0 outside a closed outward surface, and
-  // a smooth blend across holes. Far clusters count as one dipole (Barill et al. 2018); good to about 1e-2.
+  // a smooth blend across holes. Far clusters count as one dipole (Barill et al. 2018); good to a few
+  // hundredths.
   double winding(const Vec3& p) const;
 
   // Calls visit(triangle) for all triangles whose boxes meet `box`.
