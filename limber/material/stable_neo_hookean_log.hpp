@@ -1,5 +1,5 @@
 // Stable neo-Hookean in the form of 2018 (Smith, de Goes, Kim), with the term that keeps a collapsed element
-// from being a stationary point:
+// from being a local minimum:
 //   psi = m/2 (Ic - 3) + L/2 (J - a)^2 - m/2 log(Ic + 1) - const,   a = 1 + 3 m / (4 L).
 // m = 4/3 mu and L = lambda + 5/6 mu make small strain agree with linear elasticity; `a` makes the rest shape
 // free of stress. psi is 0 there.

@@ -304,6 +304,18 @@ TEST(Lame, CollapseCostsEnergyFromZeroOn) {
   EXPECT_GT(psi(samples::make(MaterialModel::kStableNeoHookean, 0.1), Mat3::Zero()), 1e3);
 }
 
+// An element shrunk evenly to 5 %: the form without the logarithm goes on to a point (it turns back above the
+// root of s^3 + s^2 + s = 1 - 2 nu, 0.17 here), the form with it grows again.
+TEST(Models, OnlyTheLogarithmKeepsAnElementFromCollapsing) {
+  const auto pressure = [](MaterialModel model, double s) {  // > 0: wants to shrink further
+    return pk1(samples::make(model, 0.4), s * Mat3::Identity()).trace();
+  };
+  EXPECT_GT(pressure(MaterialModel::kStableNeoHookean, 0.05), 0);
+  EXPECT_GT(pressure(MaterialModel::kStableNeoHookean, 0.1672), 0);
+  EXPECT_LT(pressure(MaterialModel::kStableNeoHookean, 0.1675), 0);
+  for (double s : {1e-4, 0.05, 0.5}) EXPECT_LT(pressure(MaterialModel::kStableNeoHookeanLog, s), 0);
+}
+
 TEST(Names, RoundTrip) {
   for (MaterialModel model : samples::models()) EXPECT_EQ(parse_material_model(name(model)), model);
   for (FibreModel f : {FibreModel::kNone, FibreModel::kStVenantKirchhoff, FibreModel::kFung})
