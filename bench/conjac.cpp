@@ -217,7 +217,7 @@ double smallest_beta(bool conjac, int dynamic, double rest, Table& table) {
                r.stable ? "stable" : r.why);
     if (!r.stable) continue;
     table.rows.push_back({conjac ? fmt::format("conjac, n_d = {}", dynamic) : "vanilla", beta_option(beta),
-                          fmt::format("{:.3f}", r.left)});
+                          fmt::format("{:.4f}", r.left)});
     return beta;
   }
   table.rows.push_back({conjac ? "conjac" : "vanilla", "none up to 6", ""});
@@ -240,10 +240,10 @@ void lively(const std::string& out, double vanilla_beta) {
               {}};
   auto add = [&](const std::string& name, const std::vector<std::string>& o, int n) {
     const Run r = run(o, n, rest);
-    table.rows.push_back({name, r.stable ? fmt::format("{:.3f}", r.left) : "unstable: " + r.why,
+    table.rows.push_back({name, r.stable ? fmt::format("{:.4f}", r.left) : "unstable: " + r.why,
                           fmt::format("{:.2f}", 1e3 * r.amplitude), fmt::format("{:.1f}", r.seconds),
                           fmt::format("{}", r.fallbacks)});
-    fmt::print(stderr, "{}: {} {:.3f}\n", name, r.stable, r.left);
+    fmt::print(stderr, "{}: {} {:.3f}\n", name, r.stable ? "stable" : r.why, r.left);
   };
   const std::string vanilla = "/method={\"type\": \"vanilla\", \"beta\": ";
   add(fmt::format("vanilla, h = 5e-3, beta {}", vanilla_beta), {vanilla + beta_option(vanilla_beta) + "}"},
