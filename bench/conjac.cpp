@@ -2,13 +2,18 @@
 // each is.
 //   bench_conjac cost    time per step by phase over the number of dynamic nodes (the paper's Figure 2)
 //   bench_conjac search  smallest stable beta in steps of 0.1, with the same projected K for both
-//   bench_conjac lively  energy and amplitude kept 0.5 s after the release, and the wall-clock
+//   bench_conjac rest    distance of the resting shapes of hetero, twist and aniso from the full static
+//   solution bench_conjac lively  energy and amplitude kept 0.5 s after the release, and the wall-clock
 // Writes conjac-<what>.csv and conjac-<what>.md into the folder given by --out, and the Markdown to standard
 // output.
+#include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
+#include <limber/fem/assemble.hpp>
+#include <limber/linalg/cholesky.hpp>
 #include <limber/methods/methods.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/sim/simulation.hpp>
+#include <limber/sim/static_solve.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -114,6 +119,39 @@ void cost(const std::string& out, int rounds) {
       }
       c.total = std::min(c.total, total);
     }
+  // What a step cannot do without: assembly, factor and one solve of the same matrix, with nothing around
+  // them.
+  const Model& model = configs[0].sim->model();
+  const VecX& x = configs[0].sim->state().x;
+  for (const char* backend : {"native", "cholmod"}) {
+    Config bare{std::string("bare ") + backend, nullptr, {}, 1e300};
+    try {
+      Cholesky solver({backend, "auto"});
+      solver.analyze(*model.pattern);
+      fem::Assembled system;
+      VecX b = VecX::Ones(3 * model.nodes());
+      auto timed = [&](const char* name, auto&& work) {
+        const auto begin = std::chrono::steady_clock::now();
+        work();
+        const double ms =
+            1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        const auto [it, fresh] = bare.best.emplace(name, ms);
+        if (!fresh) it->second = std::min(it->second, ms);
+      };
+      bool ok = true;
+      for (int round = 0; round < rounds; ++round) {
+        timed("fill", [&] { fem::assemble(*model.elements, x, {}, system); });
+        for (Index j = 0; j < model.nodes(); ++j)
+          system.K.block(model.pattern->col_begin[j]).diagonal().array() +=
+              1e4 * model.mass[3 * j] / (5e-3 * 5e-3);
+        timed("factor", [&] { ok = ok && solver.factor(system.K).ok; });
+        timed("solve", [&] { solver.solve(b); });
+      }
+      if (ok) configs.push_back(std::move(bare));
+    } catch (const Error&) {
+      continue;  // built without this back end
+    }
+  }
   Table table{{"run", "fill ms", "factor ms", "solve ms", "other ms", "step ms", "against vanilla"}, {}};
   for (const Config& c : configs) {
     std::vector<std::string> row{c.name};
@@ -129,6 +167,41 @@ void cost(const std::string& out, int rounds) {
     table.rows.push_back(row);
   }
   table.write(out, "cost");
+}
+
+// The same scene with damping until nothing moves, against Newton's method on the full system.
+void rest(const std::string& out) {
+  Table table{{"scene", "nodes", "steps", "largest distance from the static shape / size"}, {}};
+  for (const char* name :
+       {"hetero", "twist", "aniso-vertical", "aniso-horizontal", "aniso-diagonal", "aniso-helical"}) {
+    const std::string path = std::string(LIMBER_SOURCE_DIR "/scenes/conjac/") + name + ".json";
+    std::vector<std::string> overrides{"/damping/mass=25", "/time/end=100"};
+    const bool twist = std::string(name) == "twist";
+    if (twist)
+      overrides.push_back(
+          "/constraints/1/motion=[{\"t\": 0}, {\"t\": 0.5, \"rotation\": [0, 0, 1.5], \"translation\": "
+          "[0.02, 0, -0.01]}]");
+    auto scene = std::make_shared<Scene>(load_scene(path, overrides));
+    Simulation sim(scene, make_stepper);
+    double speed = 1;
+    while ((speed > 1e-9 || sim.state().t < 1) && sim.state().step < 3000) {
+      sim.step();
+      speed = measure(sim.model(), sim.state(), {}).max_speed;
+    }
+    StepInput in;
+    script_input(sim.model(), sim.state(), scene->h, in);
+    VecX x = sim.state().x;
+    for (Eigen::Index d = 0; d < x.size(); ++d)
+      if (!in.fixed[static_cast<std::size_t>(d)])
+        x[d] += 1e-4 * std::sin(static_cast<double>(d));  // so that Newton has to find it
+    const StaticResult r = solve_static(sim.model(), in, x, 1e-12);
+    if (!r.converged) fmt::print(stderr, "{}: {}\n", name, r.why);
+    table.rows.push_back(
+        {name, std::to_string(sim.model().nodes()), std::to_string(sim.state().step),
+         fmt::format("{:.1e}", (x - sim.state().x).cwiseAbs().maxCoeff() / sim.model().size)});
+    fmt::print(stderr, "{}: {} steps, {}\n", name, sim.state().step, table.rows.back().back());
+  }
+  table.write(out, "rest");
 }
 
 struct Run {
@@ -263,9 +336,9 @@ int main(int argc, char** argv) {
   std::string what, out = "out/bench";
   int rounds = 25, use_threads = 0;
   double beta = 0.7;
-  app.add_option("what", what, "cost, search or lively")
+  app.add_option("what", what, "cost, search, rest or lively")
       ->required()
-      ->check(CLI::IsMember({"cost", "search", "lively"}));
+      ->check(CLI::IsMember({"cost", "search", "rest", "lively"}));
   app.add_option("--out", out, "folder for CSV and Markdown");
   app.add_option("--rounds", rounds, "steps per configuration (cost)");
   app.add_option("--threads", use_threads, "threads; 0: all cores");
@@ -275,5 +348,6 @@ int main(int argc, char** argv) {
   set_threads(use_threads);
   if (what == "cost") cost(out, rounds);
   if (what == "search") search(out);
+  if (what == "rest") rest(out);
   if (what == "lively") lively(out, beta);
 }
