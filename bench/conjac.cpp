@@ -323,9 +323,10 @@ void lively(const std::string& out, double vanilla_beta) {
       -1);
   add(fmt::format("vanilla, h = 2e-3, beta {}", vanilla_beta),
       {vanilla + beta_option(vanilla_beta) + "}", "/time/step=0.002"}, -1);
-  add("vanilla, h = 5e-4, beta 0.5 (reference)", {vanilla + "0.5}", "/time/step=0.0005"}, -1);
+  add("vanilla, h = 5e-4, beta 1 (reference)", {vanilla + "1.0}", "/time/step=0.0005"}, -1);
   add("conjac 6, paper's rule, beta 0.5, h = 5e-3", {"/method/time_rule=linear-implicit"}, 6);
   for (int n : {2, 6, 10}) add(fmt::format("conjac {}, default, h = 5e-3", n), {}, n);
+  add("conjac 6, default, h = 1e-2", {"/time/step=0.01"}, 6);
   table.write(out, "lively");
 }
 
