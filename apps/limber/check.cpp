@@ -4,6 +4,7 @@
 #include <limber/core/parallel.hpp>
 #include <limber/methods/methods.hpp>
 #include <limber/scene/load.hpp>
+#include <limber/sim/advice.hpp>
 #include <limber/sim/simulation.hpp>
 
 #include <fmt/format.h>
@@ -21,38 +22,6 @@ struct Options {
   bool run = false;
   int threads = 0;
 };
-
-// Things that are allowed and probably not meant.
-std::vector<std::string> doubts(const Model& model) {
-  std::vector<std::string> out;
-  const Scene& scene = *model.scene;
-  for (const Body& body : model.bodies) {
-    Vec3 low = Vec3::Constant(INFINITY), high = -low;
-    for (Index e = body.elements.begin; e < body.elements.end; ++e)
-      for (const Index i : model.mesh.elements[static_cast<std::size_t>(e)])
-        if (i >= 0) {
-          low = low.cwiseMin(model.mesh.rest[static_cast<std::size_t>(i)]);
-          high = high.cwiseMax(model.mesh.rest[static_cast<std::size_t>(i)]);
-        }
-    const double size = (high - low).maxCoeff();
-    if (size > 100 || size < 1e-4)
-      out.push_back(
-          fmt::format("body \"{}\" is {:.3g} m long; if the mesh is not in metres, give \"fit\" or \"scale\"",
-                      body.name, size));
-  }
-  std::vector<std::uint8_t> held(static_cast<std::size_t>(model.nodes()), 0);
-  for (const Hold& hold : model.holds)
-    for (const Index i : hold.nodes) held[static_cast<std::size_t>(i)] = 1;
-  if (scene.gravity.norm() > 0 && scene.obstacles.empty())
-    for (const Piece& piece : model.pieces)
-      if (std::none_of(piece.nodes.begin(), piece.nodes.end(),
-                       [&](Index i) { return held[static_cast<std::size_t>(i)]; })) {
-        const Index body = model.body_of_node[static_cast<std::size_t>(piece.nodes.front())];
-        out.push_back(fmt::format("nothing holds a piece of body \"{}\" ({} nodes): it will fall",
-                                  model.bodies[static_cast<std::size_t>(body)].name, piece.nodes.size()));
-      }
-  return out;
-}
 
 void describe(const Scene& scene, const Model& model) {
   double mass = 0;
@@ -123,7 +92,7 @@ int check(const Options& o) {
       const auto scene = std::make_shared<const Scene>(load_scene(file, o.overrides));
       Simulation simulation(scene, make_stepper);
       describe(*scene, simulation.model());
-      for (const std::string& doubt : doubts(simulation.model())) fmt::print("  note: {}\n", doubt);
+      for (const std::string& line : advice(simulation.model())) fmt::print("  note: {}\n", line);
       for (const std::string& notice : simulation.take_notices()) fmt::print("  note: {}\n", notice);
       if (o.run) wrong += run_tests(simulation);
     } catch (const Error& e) {

@@ -7,6 +7,7 @@
 #include <limber/io/file.hpp>
 #include <limber/methods/methods.hpp>
 #include <limber/scene/load.hpp>
+#include <limber/sim/advice.hpp>
 #include <limber/sim/hash.hpp>
 #include <limber/sim/recorder.hpp>
 #include <limber/sim/simulation.hpp>
@@ -19,6 +20,7 @@
 #include <csignal>
 #include <ctime>
 #include <memory>
+#include <utility>
 
 namespace limber {
 namespace {
@@ -210,6 +212,10 @@ void print_summary(const Options& o, const Outcome& outcome, const Simulation& s
 }
 
 int run(Options o) {
+  // "run --resume scene.json": the file is the scene, not a checkpoint.
+  if (o.scene.empty()) std::swap(o.scene, o.checkpoint);
+  if (o.scene.empty())
+    throw Error(ErrorKind::kUsage, "run: which scene? limber run --help shows how it is used");
   set_threads(o.threads);
   std::vector<std::string> overrides = o.overrides;
   if (!o.solver.empty()) overrides.push_back("/solver/backend=" + o.solver);
@@ -235,6 +241,10 @@ int run(Options o) {
 
   Progress progress(!o.quiet, target, scene->h, 3 * static_cast<std::int64_t>(simulation.model().nodes()));
   for (const std::string& notice : folder.notices()) progress.say(notice);
+  for (const std::string& line : advice(simulation.model())) {
+    progress.say("note: " + line);
+    folder.log(line);
+  }
   Recorder recorder(folder, simulation);
   for (const std::string& notice : recorder.notices()) progress.say(notice);
   Outcome outcome;
@@ -265,7 +275,7 @@ int run(Options o) {
 void add_run_command(CLI::App& app, std::function<int()>& action) {
   CLI::App* command = app.add_subcommand("run", "Simulate a scene and record the run");
   auto o = std::make_shared<Options>();
-  command->add_option("scene", o->scene, "Scene file (JSON)")->required();
+  command->add_option("scene", o->scene, "Scene file (JSON)");
   command->add_option("-o,--output", o->output, "Run folder (default: out/NAME)");
   command->add_option("--set", o->overrides, "Change a value of the scene: /method/beta=0.5")
       ->type_name("POINTER=VALUE");

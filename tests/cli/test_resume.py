@@ -116,6 +116,7 @@ class Resume(CommandTest):
         self.limber("run", self.scene(), "-q", "--steps", 20)
         changed = self.scene(gravity=[0, -1, 0])
         self.assertIn("has changed since", self.limber("run", changed, "--resume", code=1).stderr)
+        self.limber("run", "-q", "--resume", self.scene(), "--steps", 21)  # the order does not matter
         # A later end and other output are not a change of the motion.
         longer = self.scene(time={"step": 0.002, "end": 0.14}, output={"every": 2, "checkpoint_every": 5})
         self.limber("run", longer, "--resume", "-q")

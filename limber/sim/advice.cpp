@@ -1,0 +1,45 @@
+#include <limber/sim/advice.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace limber {
+
+std::vector<std::string> advice(const Model& model) {
+  std::vector<std::string> out;
+  const Scene& scene = *model.scene;
+  // The methods so far know no contact; a scene may describe it all the same.
+  if (!scene.obstacles.empty())
+    out.push_back(
+        fmt::format("method \"{}\" does not look at obstacles: bodies pass through them", scene.method));
+  for (const Body& body : model.bodies) {
+    Vec3 low = Vec3::Constant(INFINITY), high = -low;
+    for (Index e = body.elements.begin; e < body.elements.end; ++e)
+      for (const Index i : model.mesh.elements[static_cast<std::size_t>(e)])
+        if (i >= 0) {
+          low = low.cwiseMin(model.mesh.rest[static_cast<std::size_t>(i)]);
+          high = high.cwiseMax(model.mesh.rest[static_cast<std::size_t>(i)]);
+        }
+    const double size = (high - low).maxCoeff();
+    if (size > 100 || size < 1e-4)
+      out.push_back(
+          fmt::format("body \"{}\" is {:.3g} m long; if the mesh is not in metres, give \"fit\" or \"scale\"",
+                      body.name, size));
+  }
+  std::vector<std::uint8_t> held(static_cast<std::size_t>(model.nodes()), 0);
+  for (const Hold& hold : model.holds)
+    for (const Index i : hold.nodes) held[static_cast<std::size_t>(i)] = 1;
+  if (scene.gravity.norm() > 0)
+    for (const Piece& piece : model.pieces)
+      if (std::none_of(piece.nodes.begin(), piece.nodes.end(),
+                       [&](Index i) { return held[static_cast<std::size_t>(i)]; })) {
+        const Index body = model.body_of_node[static_cast<std::size_t>(piece.nodes.front())];
+        out.push_back(fmt::format("nothing holds a piece of body \"{}\" ({} nodes): it will fall",
+                                  model.bodies[static_cast<std::size_t>(body)].name, piece.nodes.size()));
+      }
+  return out;
+}
+
+}  // namespace limber
