@@ -179,6 +179,11 @@ TEST(Read, PlaneMeshesAreTurnedUp) {
   EXPECT_EQ(file.triangles().triangles[0], (Tri{0, 1, 2}));
 }
 
+TEST(Read, UnusedNodesDoNotHideAPlaneMesh) {
+  // Vertex 4 lies outside the plane but in no triangle; the triangle without area must still be refused.
+  EXPECT_THROW(parse_mesh("a.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 2 2 3\n"), Error);
+}
+
 TEST(Read, TetsAreAskedFor) {
   try {
     read_tet_mesh(fixture("meshio.obj"));
