@@ -1,12 +1,16 @@
 """Run folders: what is in them, and who may replace them."""
 
+import contextlib
 import json
+import os
+import pty
 import signal
+import subprocess
 import time
 import unittest
 import xml.etree.ElementTree as xml
 
-from common import CommandTest, files, manifest, rows, untimed
+from common import LIMBER, CommandTest, files, manifest, rows, untimed
 
 
 class Folder(CommandTest):
@@ -106,6 +110,22 @@ class Folder(CommandTest):
         self.assertEqual(self.limber("run", scene, "--solver", "abacus", code=2).stdout, "")
         other = json.loads(self.limber("run", scene, "--json", "--solver", "native", "--steps", 15).stdout)
         self.assertEqual(other["hash"], out["hash"], "native is what auto means")
+
+    def test_progress_is_redrawn_on_a_terminal(self):
+        scene = self.scene(time={"step": 0.002, "end": 0.6})
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([LIMBER, "run", scene], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=theirs)
+        os.close(theirs)
+        text = b""
+        with contextlib.suppress(OSError):  # the terminal closes with the program
+            while part := os.read(ours, 65536):
+                text += part
+        os.close(ours)
+        self.assertEqual(process.wait(timeout=120), 0)
+        lines = text.decode().split("\r")
+        self.assertRegex(lines[-2], r"^step 300/300  t 0\.600  [\d.e+]+ ms \((\w+ \d+% ?)+\)  dof \d+/243  it \d+  "
+                                    r"eta 0:00\x1b\[K$")
+        self.assertEqual(lines[-1], "\x1b[K", "the line is taken away at the end")
 
     def test_who_may_replace_a_run(self):
         scene = self.scene()
