@@ -8,20 +8,6 @@
 
 namespace limber::view {
 
-std::string base64(std::string_view bytes) {
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t word = 0;
-    for (std::size_t k = 0; k < 3; ++k)
-      word = word << 8 | (i + k < bytes.size() ? static_cast<std::uint8_t>(bytes[i + k]) : 0u);
-    const std::size_t digits = std::min<std::size_t>(bytes.size() - i, 3) + 1;
-    for (std::size_t k = 0; k < 4; ++k) out += k < digits ? kDigits[word >> (18 - 6 * k) & 63] : '=';
-  }
-  return out;
-}
-
 std::string deflated(std::string_view bytes, int level) {
   uLongf size = compressBound(static_cast<uLong>(bytes.size()));
   std::string out(size, '\0');

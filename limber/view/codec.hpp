@@ -17,9 +17,12 @@
 
 namespace limber::view {
 
-std::string base64(std::string_view bytes);
 // zlib format: the browser's DecompressionStream("deflate") checks its checksum.
 std::string deflated(std::string_view bytes, int level);
+
+inline std::span<const std::uint8_t> bytes_of(std::string_view s) {
+  return {reinterpret_cast<const std::uint8_t*>(s.data()), s.size()};
+}
 
 // Little-endian numbers, byte plane by byte plane.
 void append_planes(std::string& out, std::span<const std::uint32_t> values, int planes);

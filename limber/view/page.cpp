@@ -1,14 +1,11 @@
 #include <limber/core/error.hpp>
+#include <limber/io/file.hpp>
+#include <limber/io/vtu.hpp>
 #include <limber/view/codec.hpp>
 #include <limber/view/page.hpp>
 #include <limber/view/page_template.hpp>
 
 #include <fmt/format.h>
-
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <system_error>
 
 namespace limber::view {
 
@@ -52,30 +49,15 @@ std::string page_html(const json& manifest, const std::vector<const RunEncoder*>
   std::string html(page_template());
   std::string blocks;
   for (const RunEncoder* run : runs)
-    for (const RunEncoder::Block& b : run->blocks())
-      blocks +=
-          fmt::format("<script type=\"text/plain\" id=\"limber-{}\">{}</script>\n", b.id, base64(b.bytes));
+    for (const RunEncoder::Block& b : run->blocks()) {
+      blocks += fmt::format("<script type=\"text/plain\" id=\"limber-{}\">", b.id);
+      append_base64(blocks, bytes_of(b.bytes));
+      blocks += "</script>\n";
+    }
   // The blocks first: the marks must not be searched for in user text.
   replace_once(html, "<!--BLOCKS-->", blocks);
   replace_once(html, "/*MANIFEST*/", script_text(manifest));
   return html;
-}
-
-void write_whole(const std::filesystem::path& path, const std::string& text) {
-  std::filesystem::path part = path;
-  part += ".part";
-  {
-    std::ofstream out(part, std::ios::binary);
-    out.write(text.data(), static_cast<std::streamsize>(text.size()));
-    out.close();
-    if (!out)
-      throw Error(ErrorKind::kIo,
-                  fmt::format("{}: cannot be written: {}", path.string(), std::strerror(errno)));
-  }
-  std::error_code error;
-  std::filesystem::rename(part, path, error);
-  if (error)
-    throw Error(ErrorKind::kIo, fmt::format("{}: cannot be written: {}", path.string(), error.message()));
 }
 
 std::unique_ptr<RunEncoder> encode_within(const ReplayReader& reader, const PageOptions& options, double room,
@@ -133,7 +115,7 @@ PageReport write_page(const std::filesystem::path& recording, const std::filesys
     text = page_html(manifest, {});
   }
   report.bytes = text.size();
-  write_whole(html, text);
+  write_file_atomic(html.string(), text);
   return report;
 }
 

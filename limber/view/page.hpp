@@ -38,7 +38,4 @@ std::unique_ptr<RunEncoder> encode_within(const ReplayReader& reader, const Page
                                           const std::string& prefix,
                                           const std::vector<ExtraField>& extra = {});
 
-// Writes through a temporary file, so that readers see the old page or the new one, never half of one.
-void write_whole(const std::filesystem::path& path, const std::string& text);
-
 }  // namespace limber::view

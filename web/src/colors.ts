@@ -22,7 +22,7 @@ export function sequential(t: number): [number, number, number] {
   const L = 0.3 + 0.63 * t;
   const h = ((300 - 195 * t) * Math.PI) / 180;
   let low = 0;
-  let high = 0.17;
+  let high = 0.14;
   for (let k = 0; k < 20; ++k) {
     const mid = (low + high) / 2;
     const inside = oklch(L, mid, h).every((v) => v >= 0 && v <= 1);
