@@ -491,6 +491,9 @@ void RunEncoder::update_rows() {
   const std::vector<ReplayRow>& rows = reader_.rows();
   if (rows.size() == rows_seen_ && manifest_.contains("rows")) return;
   rows_seen_ = rows.size();
+  if (manifest_.contains("rows"))  // a later table replaces an earlier one
+    for (Block& b : blocks_)
+      if (b.id == manifest_["rows"]["block"]) b.bytes.clear();
   const std::size_t stride = std::max<std::size_t>(1, (rows.size() + kMaxRows - 1) / kMaxRows);
   std::vector<std::string> columns{"step", "t"};
   for (const ReplayRow& r : rows)

@@ -3,7 +3,7 @@ import * as THREE from "three";
 import { barTicks, categoryList, colorBar, markList } from "./legend";
 import { shortNumber } from "./colors";
 import { Controls } from "./controls";
-import { type FieldInfo, type Manifest, Run } from "./data";
+import { type FieldInfo, type Manifest, Run, type RunManifest } from "./data";
 import { byId, el } from "./dom";
 import { comparison, factsOf } from "./facts";
 import { Player } from "./player";
@@ -32,8 +32,7 @@ export class App {
 
   constructor(readonly manifest: Manifest) {
     this.runs = manifest.runs.map((r) => new Run(r));
-    const reference = this.runs[manifest.compare?.reference ?? 0];
-    this.player = new Player(reference?.manifest.times ?? [], (f) => reference.available(f));
+    this.player = new Player(this.reference?.manifest.times ?? [], (f) => this.reference.available(f));
     this.plots = new Plots(byId("plots"));
     this.plots.onSeek = (t) => this.player.seekTime(t);
     this.controls = new Controls(this);
@@ -41,9 +40,20 @@ export class App {
       this.controls.transport.update();
       this.plots.follow(this.player.time);
     };
-    byId("scene-name").textContent = manifest.title || "Limber";
-    document.title = `${manifest.title || "run"} · Limber`;
+    this.nameIt();
+  }
+
+  private nameIt() {
+    const title = this.manifest.title || this.runs[0]?.manifest.scene;
+    byId("scene-name").textContent = title || "Limber";
+    document.title = `${title || "run"} · Limber`;
     byId("scene-sub").textContent = this.subtitle();
+  }
+
+  // The run of a live page, which comes after the page.
+  addRun(run: RunManifest) {
+    this.runs.push(new Run(run));
+    this.nameIt();
   }
 
   get reference(): Run {
@@ -65,7 +75,7 @@ export class App {
 
   // Called when the first frames of every run can be shown.
   begin() {
-    if (this.stage || this.runs.some((r) => r.epochs.length === 0)) return;
+    if (this.stage || !this.runs.length || this.runs.some((r) => r.epochs.length === 0)) return;
     const low = new THREE.Vector3(Infinity, Infinity, Infinity);
     const high = low.clone().negate();
     for (const run of this.runs) {

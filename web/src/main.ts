@@ -68,17 +68,22 @@ async function follow(app: App) {
     try {
       const answer = await fetch(`data?since=${since}`, { cache: "no-store" });
       if (!answer.ok) throw new Error(await answer.text());
-      const news = (await answer.json()) as { run: RunManifest; blocks: [string, string][]; next: number };
+      const news = (await answer.json()) as { run: RunManifest | null; blocks: [string, string][]; next: number };
       since = news.next;
       quiet = false;
+      if (!news.run) {
+        await pause();
+        continue;
+      }
       for (const [id, text] of news.blocks) blocks.set(id, fromBase64(id, text));
+      if (!app.runs.length) app.addRun(news.run);
       const run = app.runs[0];
       const atEnd = app.player.frame >= app.player.count - 1 && !app.player.playing;
       const grew = news.blocks.length > 0;
       run.manifest = news.run;
       await run.load(source, () => {});
       if (grew) {
-        app.begin();
+        if (!app.stage) firstPicture(app);
         app.refresh();
         if (atEnd) app.player.seek(app.player.count - 1);
       }
@@ -90,9 +95,11 @@ async function follow(app: App) {
       if (!quiet) notice(`The server does not answer (${(error as Error).message}). What has come so far stays here.`);
       quiet = true;
     }
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await pause();
   }
 }
+
+const pause = () => new Promise((resolve) => setTimeout(resolve, 500));
 
 async function start() {
   let manifest: Manifest;
@@ -113,7 +120,7 @@ async function start() {
   requestAnimationFrame(app.tick);
   if (manifest.mode === "live") {
     message("Waiting for the first frame", "The run has not recorded anything yet; this page follows it.");
-    app.setColor("displacement");
+    byId("loading").hidden = true;
     await follow(app);
     return;
   }
@@ -163,7 +170,7 @@ function exposeHook(app: App) {
   window.limber = {
     app,
     get ready() {
-      return app.reference !== undefined && byId("loading").hidden;
+      return byId("loading").hidden;
     },
     get frameCount() {
       return app.player.count;
