@@ -17,5 +17,9 @@ void add_list_command(CLI::App& app, std::function<int()>& action);
 void add_info_command(CLI::App& app, std::function<int()>& action);
 void add_schema_command(CLI::App& app, std::function<int()>& action);
 void add_mesh_command(CLI::App& app, std::function<int()>& action);
+void add_view_command(CLI::App& app, std::function<int()>& action);
+void add_compare_command(CLI::App& app, std::function<int()>& action);
+void add_render_command(CLI::App& app, std::function<int()>& action);
+void add_export_command(CLI::App& app, std::function<int()>& action);
 
 }  // namespace limber

@@ -18,6 +18,12 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void wrong(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& n : names) out += (out.empty() ? "" : ", ") + n;
+  return out;
+}
+
 bool wanted(const ExportOptions& o, const std::string& field) {
   return o.fields.empty() || std::find(o.fields.begin(), o.fields.end(), field) != o.fields.end();
 }
@@ -36,8 +42,7 @@ void check_fields(const ReplayReader& reader, const ExportOptions& o) {
   }
   for (const std::string& f : o.fields)
     if (std::find(known.begin(), known.end(), f) == known.end())
-      wrong(
-          fmt::format("--fields {}: the recording has no such field; it has {}", f, fmt::join(known, ", ")));
+      wrong(fmt::format("--fields {}: the recording has no such field; it has {}", f, joined(known)));
 }
 
 // Rows of a field (components numbers each) that belong to `items`.
@@ -277,8 +282,7 @@ Part part_of(const ReplayTopology& whole, const std::string& body, bool surface_
     if (it == whole.bodies.end()) {
       std::vector<std::string> names;
       for (const ReplayBody& b : whole.bodies) names.push_back(b.name);
-      wrong(
-          fmt::format("--body {}: the recording has no such body; it has {}", body, fmt::join(names, ", ")));
+      wrong(fmt::format("--body {}: the recording has no such body; it has {}", body, joined(names)));
     }
     begin = it->element_begin;
     end = it->element_end;

@@ -37,6 +37,15 @@ void replace_once(std::string& text, std::string_view mark, const std::string& b
 
 }  // namespace
 
+std::filesystem::path find_recording(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(folder, error)) return folder;
+  const std::filesystem::path recording = folder / "replay.lmr";
+  if (std::filesystem::is_regular_file(recording, error)) return recording;
+  throw Error(ErrorKind::kIo, fmt::format("{}: has no replay.lmr; expected the output folder of `limber run`",
+                                          folder.string()));
+}
+
 json page_manifest(const std::string& mode, const std::string& title) {
   return {{"format", 1},
           {"mode", mode},

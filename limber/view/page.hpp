@@ -9,6 +9,9 @@
 
 namespace limber::view {
 
+// folder/replay.lmr, or the recording itself when `folder` is one. Throws Error(kIo) when it is not there.
+std::filesystem::path find_recording(const std::filesystem::path& folder);
+
 struct PageOptions {
   // The page is kept below this by leaving out, in this order: the inside, precision, frames. [bytes]
   double max_bytes = 15e6;

@@ -12,10 +12,10 @@
 namespace limber::view {
 namespace {
 
-constexpr int kBand = 16;             // rows that are drawn together
-constexpr int kShadowSize = 2048;     // texels of the shadow map
-constexpr float kShadowReach = 1.2f;  // half its width, stage units
-constexpr int kOcclusionSamples = 12;
+constexpr int kBand = 16;                                // rows that are drawn together
+constexpr int kShadowSize = 2048;                        // texels of the shadow map
+constexpr int kTile = 16, kTiles = kShadowSize / kTile;  // coarse map of the highest texels
+constexpr float kShadowReach = 1.2f;                     // half its width, stage units
 constexpr float kOcclusionRadius = 0.13f;
 const Vec3f kSun = Vec3f(1.1f, 2.2f, 1.3f).normalized();
 const Vec3f kRim = Vec3f(-1.5f, 0.8f, -1.2f).normalized();
@@ -63,12 +63,38 @@ float smoothstep(float a, float b, float x) {
   return t * t * (3 - 2 * t);
 }
 
+float power_32(float x) {
+  for (int k = 0; k < 5; ++k) x *= x;
+  return x;
+}
+
 // A number in 0..1 that looks random and depends on the place only.
 float noise(int x, int y) {
   std::uint32_t h = static_cast<std::uint32_t>(x) * 374761393u + static_cast<std::uint32_t>(y) * 668265263u;
   h = (h ^ (h >> 13)) * 1274126177u;
   return static_cast<float>((h ^ (h >> 16)) & 0xffffff) / 16777216.0f;
 }
+
+// Points of a spiral on the unit disc (x, y), the k-th of n at radius sqrt((k + 1/2) / n), turned by a table
+// angle.
+constexpr int kTaps = 12, kTurns = 64;
+struct Spiral {
+  std::array<std::array<float, 2 * kTaps>, kTurns> points;
+  Spiral() {
+    for (int t = 0; t < kTurns; ++t)
+      for (int k = 0; k < kTaps; ++k) {
+        const double a = 2 * std::numbers::pi * t / kTurns + 2.39996 * k;
+        points[static_cast<std::size_t>(t)][static_cast<std::size_t>(2 * k)] =
+            static_cast<float>(std::cos(a));
+        points[static_cast<std::size_t>(t)][static_cast<std::size_t>(2 * k + 1)] =
+            static_cast<float>(std::sin(a));
+      }
+  }
+  const float* turned(float share) const {
+    return points[static_cast<std::size_t>(share * kTurns) % kTurns].data();
+  }
+};
+const Spiral kSpiral;
 
 // Any two directions that are perpendicular to n and to each other.
 void tangents(const Vec3f& n, Vec3f& u, Vec3f& v) {
@@ -94,10 +120,26 @@ class Renderer {
     up_ = right_.cross(forward_);
     focal_ = static_cast<float>(h_ / 2.0 / std::tan(camera.fov * std::numbers::pi / 360));
     for (int i = 0; i < 256; ++i) map_[static_cast<std::size_t>(i)] = linear_vec(sequential_color(i / 255.0));
+    for (std::size_t i = 0; i < 256; ++i) {
+      Rgb c;
+      for (std::size_t d = 0; d < 3; ++d)
+        c[d] = light.background_inner[d] +
+               static_cast<float>(i) / 255 * (light.background_outer[d] - light.background_inner[d]);
+      background_[i] = linear_vec(c);
+    }
+    for (std::size_t k = 0; k < kTaps; ++k)
+      spiral_radius_[k] = std::sqrt((static_cast<float>(k) + 0.5f) / kTaps);
+    for (const Vec3f& p : t.position) {
+      low_ = low_.cwiseMin(p);
+      high_ = high_.cwiseMax(p);
+    }
+    floor_color_ = linear_vec(light.floor);
+    floor_line_ = linear_vec(light.floor_line);
   }
 
   Image run() {
     cast_shadows();
+    find_tiles();
     find_visible();
     Image image(w_ / s_, h_ / s_);
     parallel_for(image.height, 4, [&](std::ptrdiff_t row) {
@@ -188,59 +230,80 @@ class Renderer {
   // Share of the sun's light that arrives: texels around the point on a disc.
   float sunlight(const Vec3f& p, const Vec3f& n, int x, int y) const {
     const Projected q = project_sun(p + 0.006f * n);
-    const float turn = noise(x, y) * 6.2832f;
+    constexpr float kRadius = 5.5f;  // texels
+    if (!(q.x > -kRadius && q.y > -kRadius && q.x < kShadowSize + kRadius && q.y < kShadowSize + kRadius))
+      return 1;
+    if (tile_max(q.x, q.y) < q.near) return 1;  // nothing near here is higher
+    const float* spiral = kSpiral.turned(noise(x, y));
     float lit = 0;
-    constexpr int kTaps = 12;
     for (int k = 0; k < kTaps; ++k) {
-      const float r = 5.5f * std::sqrt((static_cast<float>(k) + 0.5f) / kTaps),
-                  a = turn + 2.39996f * static_cast<float>(k);
-      const int i = static_cast<int>(q.x + r * std::cos(a)), j = static_cast<int>(q.y + r * std::sin(a));
-      if (i < 0 || j < 0 || i >= kShadowSize || j >= kShadowSize) {
-        ++lit;
-        continue;
-      }
-      const float blocker = shadow_[static_cast<std::size_t>(j) * kShadowSize + static_cast<std::size_t>(i)];
+      const float r = kRadius * spiral_radius_[static_cast<std::size_t>(k)];
+      const int i = static_cast<int>(q.x + r * spiral[2 * k]),
+                j = static_cast<int>(q.y + r * spiral[2 * k + 1]);
+      const bool inside = i >= 0 && j >= 0 && i < kShadowSize && j < kShadowSize;
+      const float blocker =
+          inside ? shadow_[static_cast<std::size_t>(j) * kShadowSize + static_cast<std::size_t>(i)] : 0.0f;
       lit += 1 - smoothstep(0.003f, 0.008f, blocker - q.near);
     }
     return lit / kTaps;
   }
 
+  // The highest texel in a neighbourhood that holds the disc around (x, y).
+  float tile_max(float x, float y) const {
+    const int i = std::clamp(static_cast<int>(x) / kTile, 0, kTiles - 1),
+              j = std::clamp(static_cast<int>(y) / kTile, 0, kTiles - 1);
+    return tiles_[static_cast<std::size_t>(j * kTiles + i)];
+  }
+
+  void find_tiles() {
+    std::vector<float> own(tiles_.size(), 0.0f);
+    for (int y = 0; y < kShadowSize; ++y)
+      for (int x = 0; x < kShadowSize; ++x) {
+        float& t = own[static_cast<std::size_t>(y / kTile * kTiles + x / kTile)];
+        t = std::max(t, shadow_[static_cast<std::size_t>(y) * kShadowSize + static_cast<std::size_t>(x)]);
+      }
+    for (int j = 0; j < kTiles; ++j)
+      for (int i = 0; i < kTiles; ++i)
+        for (int dj = -1; dj <= 1; ++dj)
+          for (int di = -1; di <= 1; ++di) {
+            const int u = std::clamp(i + di, 0, kTiles - 1), v = std::clamp(j + dj, 0, kTiles - 1);
+            float& t = tiles_[static_cast<std::size_t>(j * kTiles + i)];
+            t = std::max(t, own[static_cast<std::size_t>(v * kTiles + u)]);
+          }
+  }
+
   // Share of the surroundings that a point sees, from the depths around it on the screen.
   float openness(const Vec3f& p, const Vec3f& n, int x, int y) {
+    if (((p - low_).array() < -kOcclusionRadius).any() || ((p - high_).array() > kOcclusionRadius).any())
+      return 1;
     Vec3f u, v;
     tangents(n, u, v);
-    const float turn = noise(x + 7919, y) * 6.2832f, shift = noise(x, y + 104729);
+    const float* spiral = kSpiral.turned(noise(x + 7919, y));
+    const float shift = noise(x, y + 104729);
     float open = 0;
-    for (int k = 0; k < kOcclusionSamples; ++k) {
-      const float e = (static_cast<float>(k) + shift) / kOcclusionSamples;
-      const float a = turn + 2.39996f * static_cast<float>(k), r = std::sqrt(e);
-      const Vec3f d = r * std::cos(a) * u + r * std::sin(a) * v + std::sqrt(1 - e) * n;
+    for (int k = 0; k < kTaps; ++k) {
+      const float e = (static_cast<float>(k) + shift) / kTaps, r = std::sqrt(e);
+      const Vec3f d = r * spiral[2 * k] * u + r * spiral[2 * k + 1] * v + std::sqrt(1 - e) * n;
       const float reach = kOcclusionRadius * (0.15f + 0.85f * noise(x + k, y - k));
-      const Vec3f q = p + 0.004f * n + reach * d;
-      const Projected s = project(q);
+      const Projected s = project(p + 0.004f * n + reach * d);
       const int i = static_cast<int>(s.x), j = static_cast<int>(s.y);
       if (s.near <= 0 || i < 0 || j < 0 || i >= w_ || j >= h_) {
         ++open;
         continue;
       }
-      const float there = at(i, j).near, depth = 1 / s.near;
-      const float in_front = there > 0 ? depth - 1 / there : -1.0f;  // > 0: something hides q
+      const float there = at(i, j).near;
+      const float in_front = there > 0 ? 1 / s.near - 1 / there : -1.0f;  // > 0: something hides the point
       open += in_front > 0.002f && in_front < 2.5f * kOcclusionRadius ? 0.0f : 1.0f;
     }
-    return open / kOcclusionSamples;
+    return open / kTaps;
   }
 
   Vec3f background(int x, int y) const {
     const float u = (static_cast<float>(x) / static_cast<float>(w_) - 0.5f) / 0.85f,
                 v = (static_cast<float>(y) / static_cast<float>(h_) - 0.42f) / 0.75f;
-    const float r = std::min(1.0f, std::hypot(u, v));
-    Vec3f c;
-    for (int d = 0; d < 3; ++d) {
-      const auto k = static_cast<std::size_t>(d);
-      c[d] = srgb_to_linear(light_.background_inner[k] +
-                            r * (light_.background_outer[k] - light_.background_inner[k]));
-    }
-    return c;
+    const float r = std::min(1.0f, std::sqrt(u * u + v * v)) * 255;
+    const auto i = static_cast<std::size_t>(std::min(254.0f, r));
+    return background_[i] + (r - static_cast<float>(i)) * (background_[i + 1] - background_[i]);
   }
 
   Vec3f lit(const Vec3f& albedo, const Vec3f& p, const Vec3f& n, const Vec3f& to_eye, float gloss, int x,
@@ -254,8 +317,9 @@ class Renderer {
         light_.ambient * (sky * Vec3f(0.60f, 0.62f, 0.65f) + (1 - sky) * Vec3f(0.32f, 0.31f, 0.30f));
     const float rim = 0.16f * std::max(0.0f, n.dot(kRim));
     const Vec3f half = (kSun + to_eye).normalized();
-    const float shine = gloss * (0.25f * shade * std::pow(std::max(0.0f, n.dot(half)), 36.0f) +
-                                 0.10f * std::pow(1 - std::max(0.0f, n.dot(to_eye)), 4.0f) * open * sky);
+    const float grazing = 1 - std::max(0.0f, n.dot(to_eye));
+    const float shine = gloss * (0.25f * shade * power_32(std::max(0.0f, n.dot(half))) +
+                                 0.10f * grazing * grazing * grazing * grazing * open * sky);
     return albedo.cwiseProduct(around * (0.25f + 0.75f * open) * open +
                                Vec3f::Constant(light_.sun * 0.62f * sun * shade + rim)) +
            Vec3f::Constant(shine);
@@ -286,7 +350,7 @@ class Renderer {
       return 1 - smoothstep(0.35f * cell, 1.0f * cell, r);
     };
     const float on_line = std::max(line(q.dot(u)), line(q.dot(v))) * (1 - smoothstep(0.1f, 0.4f, cell));
-    const Vec3f a = linear_vec(light_.floor), b = linear_vec(light_.floor_line);
+    const Vec3f &a = floor_color_, &b = floor_line_;
     return behind + fade * (lit(a + 0.5f * on_line * (b - a), p, floor.normal, to_eye, 0, x, y) - behind);
   }
 
@@ -364,7 +428,11 @@ class Renderer {
   int s_, w_, h_;  // samples per pixel and direction; size in samples
   Vec3f eye_, forward_, right_, up_, sun_u_, sun_v_;
   float focal_ = 1;
-  std::array<Vec3f, 256> map_;
+  std::array<Vec3f, 256> map_, background_;
+  std::array<float, kTaps> spiral_radius_;
+  Vec3f low_ = Vec3f::Constant(1e9f), high_ = Vec3f::Constant(-1e9f);  // of the triangles
+  Vec3f floor_color_, floor_line_;
+  std::vector<float> tiles_ = std::vector<float>(kTiles * kTiles, 0.0f);
   std::vector<float> shadow_;
   std::vector<Projected> screen_;
   std::vector<Hit> hits_;

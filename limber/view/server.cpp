@@ -110,7 +110,7 @@ struct LiveServer::Source {
 
 struct LiveServer::Connection {
   int socket;
-  Clock::time_point since = Clock::now();
+  Clock::time_point since;
   std::string request;
 };
 
@@ -182,7 +182,7 @@ void LiveServer::serve() {
       if (s >= 0 && open.size() < kMaxConnections) {
         const timeval patience{5, 0};  // for a client that does not read its answer
         setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-        open.push_back({s});
+        open.push_back({s, Clock::now(), {}});
       } else if (s >= 0) {
         close(s);
       }
