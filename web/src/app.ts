@@ -278,6 +278,7 @@ export class App {
       // One floor and one set of obstacles is enough where runs share a picture.
       v.obstacles.group.visible = this.controls.showing.obstacles && (layout !== "overlay" || k === 0);
     });
+    this.stage?.setColumns(layout === "side" ? this.views.length : 1);
     const labels = byId("labels");
     labels.replaceChildren();
     labels.className = layout === "overlay" ? "stacked" : "";
@@ -292,7 +293,8 @@ export class App {
 
   setShowing() {
     for (const v of this.views) v.setShowing(this.controls.showing);
-    this.stage?.showFloor(this.controls.floor && !(this.controls.showing.obstacles && this.views.some((v) => v.obstacles.hasFloor)));
+    // A scene with a plane has its own floor.
+    this.stage?.showFloor(this.controls.floor && !this.views.some((v) => v.obstacles.hasFloor));
     this.setLayout(this.layout);
     this.drawLegend();
     this.touch();
@@ -311,11 +313,12 @@ export class App {
 
   tick = (now: number) => {
     requestAnimationFrame(this.tick);
-    const seconds = Math.min(0.1, (now - this.lastDraw) / 1000);
+    const delay = (now - this.lastDraw) / 1000;
     this.lastDraw = now;
-    this.player.advance(seconds);
+    this.player.advance(Math.min(0.1, delay));
     const stage = this.stage;
     if (!stage) return;
+    if (this.player.playing && !document.hidden) stage.noteDelay(delay);
     this.showNow();
     stage.controls.update();
     stage.fit();

@@ -96,7 +96,7 @@ export class Controls {
     if (view.run.mark("pinned", view.frame)?.some((v) => v !== 0)) mark("pins", "pins", "P");
     if (view.epoch.fibreTets) mark("fibres", "fibres", "F");
     if (view.run.manifest.obstacles.length) mark("obstacles", "obstacles", "O");
-    if (!view.epoch.info.plane)
+    if (!view.epoch.info.plane && !view.obstacles.hasFloor)
       add("floor", "floor", "G", true, (on) => {
         this.floor = on;
         app.setShowing();

@@ -34,7 +34,7 @@ function readManifest(): Manifest {
   }
 }
 
-// Settings from the address: #frame=10&color=speed&look=dark&clip=x:0.5&play
+// Settings from the address: #frame=10&color=speed&look=dark&clip=x:0.5&quality=low&play
 function applyAddress(app: App) {
   const wanted = new URLSearchParams(location.hash.slice(1));
   const clip = wanted.get("clip")?.match(/^([xyz])(?::([\d.]+))?$/);
@@ -160,6 +160,8 @@ async function start() {
 function firstPicture(app: App) {
   app.begin();
   if (!app.stage) return;
+  const quality = new URLSearchParams(location.hash.slice(1)).get("quality");
+  if (quality) app.stage.setQuality(["high", "medium", "low", "lowest"].indexOf(quality));
   const fields = app.fields.map((f) => f.id);
   app.setColor(fields.includes("distance") ? "distance" : "displacement");
   const times = app.reference.manifest.times;

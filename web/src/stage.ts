@@ -4,10 +4,20 @@ import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
 import { RoomEnvironment } from "three/examples/jsm/environments/RoomEnvironment.js";
 import { floorMesh, setFloorLook } from "./floor";
 
+export type ViewFrom = "three-quarter" | "front" | "side" | "top";
+
 export interface Bounds {
   low: THREE.Vector3;
   high: THREE.Vector3;
 }
+
+// What is given up, step by step, where drawing is slow: resolution and shadows.
+const qualities = [
+  { ratio: 2, shadow: 2048 },
+  { ratio: 1, shadow: 1024 },
+  { ratio: 0.75, shadow: 512 },
+  { ratio: 0.5, shadow: 0 },
+];
 
 export class Stage {
   readonly renderer: THREE.WebGLRenderer;
@@ -20,7 +30,12 @@ export class Stage {
   private readonly floor: THREE.Mesh;
   private readonly target = new THREE.Vector3();
   private readonly distance: number;
+  private columns = 1; // pictures side by side
+  private from: ViewFrom = "three-quarter";
+  private moved = false; // by the user
   private readonly flat: boolean;
+  private delays: number[] = [];
+  quality = 0;
   changed = true;
 
   constructor(
@@ -34,7 +49,6 @@ export class Stage {
     this.renderer.shadowMap.enabled = true;
     this.renderer.shadowMap.type = THREE.PCFShadowMap;
     this.renderer.localClippingEnabled = true;
-    this.renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2));
 
     const up = new THREE.Vector3(...gravity).negate();
     if (up.length() === 0) up.set(0, 1, 0);
@@ -71,7 +85,6 @@ export class Stage {
     this.key = new THREE.DirectionalLight(0xfff4e8, 1.5);
     this.key.position.set(1.1, 2.2, 1.3);
     this.key.castShadow = true;
-    this.key.shadow.mapSize.set(2048, 2048);
     this.key.shadow.radius = 5;
     this.key.shadow.bias = -0.0008;
     this.key.shadow.normalBias = 0.006;
@@ -91,8 +104,31 @@ export class Stage {
     this.controls.minDistance = 0.05;
     this.controls.maxDistance = 12;
     this.controls.addEventListener("change", () => (this.changed = true));
+    this.controls.addEventListener("start", () => (this.moved = true));
     this.distance = 0.5 / Math.tan((this.camera.fov * Math.PI) / 360) * 0.92;
     this.look(flat ? "front" : "three-quarter");
+    this.setQuality(0);
+  }
+
+  // 0 is best.
+  setQuality(level: number) {
+    this.quality = Math.min(qualities.length - 1, Math.max(0, level));
+    const q = qualities[this.quality];
+    this.renderer.setPixelRatio(Math.min(window.devicePixelRatio, q.ratio));
+    this.key.castShadow = q.shadow > 0;
+    this.key.shadow.mapSize.setScalar(q.shadow || 512);
+    this.key.shadow.map?.dispose();
+    this.key.shadow.map = null;
+    this.changed = true;
+  }
+
+  // Told how long the last picture took to come while playing [s]; gives up quality when they are slow.
+  noteDelay(seconds: number) {
+    this.delays.push(seconds);
+    if (this.delays.length < 24) return;
+    const median = this.delays.sort((a, b) => a - b)[12];
+    this.delays = [];
+    if (median > 0.045 && this.quality < qualities.length - 1) this.setQuality(this.quality + 1);
   }
 
   showFloor(visible: boolean) {
@@ -107,16 +143,24 @@ export class Stage {
     this.changed = true;
   }
 
-  look(from: "three-quarter" | "front" | "side" | "top") {
+  look(from: ViewFrom) {
     const directions = { "three-quarter": [0.62, 0.42, 1], front: [0, 0, 1], side: [1, 0, 0], top: [0, 1, 0.001] };
-    const portrait = Math.max(1, 0.9 / Math.max(0.3, this.camera.aspect));
+    this.from = from;
+    this.moved = false;
+    // Further away where the picture is narrower than the body.
+    const aspect = this.canvas.clientWidth / this.columns / Math.max(1, this.canvas.clientHeight);
     this.controls.target.copy(this.target);
     this.camera.position
       .fromArray(directions[from])
       .normalize()
-      .multiplyScalar(this.distance * Math.sqrt(portrait));
+      .multiplyScalar(this.distance * Math.max(1, 0.95 / Math.max(0.2, aspect)));
     this.controls.update();
     this.changed = true;
+  }
+
+  setColumns(columns: number) {
+    this.columns = columns;
+    if (!this.moved) this.look(this.from);
   }
 
   // Fits the drawing buffer to the canvas; true when it changed.
@@ -125,6 +169,7 @@ export class Stage {
     const ratio = this.renderer.getPixelRatio();
     if (this.canvas.width === Math.floor(w * ratio) && this.canvas.height === Math.floor(h * ratio)) return false;
     this.renderer.setSize(w, h, false);
+    if (!this.moved) this.look(this.from);
     this.changed = true;
     return true;
   }
