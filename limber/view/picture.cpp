@@ -303,8 +303,8 @@ Image Painter::paint(Index index) {
     if (a.size() == 3) zoom = a[2];
   }
   const double aspect = double(options_.width) / options_.height;
-  const double distance = 0.92 * 0.5 / std::tan(camera.fov * std::numbers::pi / 360) *
-                          std::sqrt(std::max(1.0, 0.9 / aspect)) / zoom;
+  const double distance =
+      0.485 / std::sin(camera.fov * std::numbers::pi / 360) * std::max(1.0, 0.95 / aspect) / zoom;
   camera.eye = from.normalized() * static_cast<float>(distance);
 
   Image image = render(out, paints, camera, floors, lighting(options_.dark), options_.width, options_.height,

@@ -105,7 +105,7 @@ export class Stage {
     this.controls.maxDistance = 12;
     this.controls.addEventListener("change", () => (this.changed = true));
     this.controls.addEventListener("start", () => (this.moved = true));
-    this.distance = 0.5 / Math.tan((this.camera.fov * Math.PI) / 360) * 0.92;
+    this.distance = 0.485 / Math.sin((this.camera.fov * Math.PI) / 360); // a ball of the scene's size just fits
     this.look(flat ? "front" : "three-quarter");
     this.setQuality(0);
   }
