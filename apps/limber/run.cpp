@@ -15,6 +15,10 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <fcntl.h>
+#include <spawn.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -127,6 +131,22 @@ void dump_failure(const RunFolder& folder, const Simulation& simulation, const s
               {"commit", commit()},
               {"note", "the state before the step that failed is in failure.lmc"}};
   write_file_atomic(folder.file("failure.json").string(), report.dump(2) + "\n");
+}
+
+// Starts the user's browser; does not wait for it.
+void open_page(const std::filesystem::path& page) {
+  std::error_code ec;
+  const std::string address = "file://" + std::filesystem::absolute(page, ec).lexically_normal().string();
+  std::string program = "xdg-open", argument = address;
+  char* const arguments[] = {program.data(), argument.data(), nullptr};
+  posix_spawn_file_actions_t quiet;
+  ::posix_spawn_file_actions_init(&quiet);
+  ::posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  ::posix_spawn_file_actions_addopen(&quiet, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t child = 0;
+  if (::posix_spawnp(&child, program.c_str(), &quiet, nullptr, arguments, environ) != 0)
+    fmt::print(stderr, "limber: no browser to start; open {}\n", address);
+  ::posix_spawn_file_actions_destroy(&quiet);
 }
 
 struct Outcome {
@@ -267,6 +287,7 @@ int run(Options o) {
   }
   progress.clear();
   print_summary(o, outcome, simulation, recorder, folder, target);
+  if (o.view) open_page(folder.file("index.html"));
   return 0;
 }
 
@@ -300,6 +321,7 @@ void add_run_command(CLI::App& app, std::function<int()>& action) {
   command->add_option("--solver", o->solver, "Sparse Cholesky: auto, native or cholmod");
   CLI::Option* quiet = command->add_flag("-q,--quiet", o->quiet, "Say nothing but errors");
   command->add_flag("-v,--verbose", o->verbose, "Say more")->excludes(quiet);
+  command->add_flag("--view", o->view, "Open the page of the run in the browser when it ends");
   command->add_flag("--json", o->json, "Print the summary as JSON");
   command->add_flag("--dump-on-failure", o->dump, "When a step fails, save the state before it and a report");
   command->callback([&action, o, command] {

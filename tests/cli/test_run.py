@@ -127,6 +127,23 @@ class Folder(CommandTest):
                                     r"eta 0:00\x1b\[K$")
         self.assertEqual(lines[-1], "\x1b[K", "the line is taken away at the end")
 
+    def test_view_opens_the_page(self):
+        bin = self.folder / "bin"
+        bin.mkdir()
+        (bin / "xdg-open").write_text(f'#!/bin/sh\necho "$1" > {self.folder}/opened.part\n'
+                                      f"mv {self.folder}/opened.part {self.folder}/opened\n")
+        (bin / "xdg-open").chmod(0o755)
+        environment = {**os.environ, "PATH": f"{bin}:{os.environ['PATH']}"}
+        self.limber("run", self.scene(), "--steps", 2, "-q", "--view", env=environment)
+        for _ in range(200):
+            if (self.folder / "opened").exists():
+                break
+            time.sleep(0.05)
+        page = (self.folder / "opened").read_text().strip().removeprefix("file://")
+        self.assertEqual(os.path.realpath(page), os.path.realpath(self.folder / "out/bar/index.html"))
+        nobody = self.limber("run", self.scene(), "--steps", 2, "-q", "--view", env={**os.environ, "PATH": "/nowhere"})
+        self.assertIn("no browser to start; open file://", nobody.stderr)
+
     def test_who_may_replace_a_run(self):
         scene = self.scene()
         self.limber("run", scene, "-q", "--steps", 3)
