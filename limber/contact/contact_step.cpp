@@ -5,14 +5,6 @@
 #include <algorithm>
 
 namespace limber {
-namespace {
-
-// After this many revisions contacts are only added, after twice as many nothing changes any more: a set that
-// cannot settle costs a little energy (a contact that pulls for one step), never the run.
-constexpr int kFreeRevisions = 3;
-
-}  // namespace
-
 void ContactStep::begin(const ContactModel& model, std::span<const Anchor> anchors, const VecX& x,
                         const VecX& v, double h, double t) {
   model_ = &model;
@@ -65,11 +57,11 @@ void ContactStep::add_stiffness(double factor, BlockMatrix& K) const {
 }
 
 bool ContactStep::revise(const VecX& x1) {
-  if (model_->empty() || ++revisions_ > 2 * kFreeRevisions) return false;
+  if (model_->empty() || revisions_ == kRevisions) return false;
   bool changed = false;
   for (ContactLaw& law : laws_) {
     const double gap = law.gap(node(x1, law.contact.node));
-    if (law.active && gap > tolerance_ && revisions_ <= kFreeRevisions) {
+    if (law.active && gap > tolerance_ && revisions_ < kFreeRevisions) {
       law.active = false;
       changed = true;
     } else if (!law.active && gap < -tolerance_) {
@@ -86,6 +78,7 @@ bool ContactStep::revise(const VecX& x1) {
     ContactLaw added = law(c);
     if (added.gap(node(x1, c.node)) < -tolerance_) fresh.push_back(added);
   }
+  if (changed || !fresh.empty()) ++revisions_;
   if (fresh.empty()) return changed;
   laws_.insert(laws_.end(), fresh.begin(), fresh.end());
   std::sort(laws_.begin(), laws_.end(),
@@ -109,6 +102,20 @@ std::vector<Anchor> ContactStep::finish(const VecX& x1) const {
     const double length = slip.norm();
     const Vec3 hold = length > limit ? Vec3(c.x_s - limit / length * slip) : Vec3(c.x_s - slip);
     out.push_back({c.node, c.obstacle, at.to_local(hold)});
+  }
+  return out;
+}
+
+std::vector<Contact> ContactStep::tunnelled(const VecX& x1) const {
+  std::vector<Contact> out;
+  if (model_->empty()) return out;
+  const VecX moved = (x1 - x_) / h_;
+  for (const Contact& c : detect(*model_, x_, moved, h_, t_)) {
+    const auto o = static_cast<std::size_t>(c.obstacle);
+    const Vec3 x = node(x1, c.node);
+    if (c.n.dot(x - c.x_s) < -tolerance_ &&
+        closest_point(model_->obstacles[o], placement_[o], x).distance > 0)
+      out.push_back(c);
   }
   return out;
 }

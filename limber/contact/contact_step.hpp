@@ -31,10 +31,20 @@ class ContactStep {
   // The anchors after the step; nodes that touch no more have none.
   std::vector<Anchor> finish(const VecX& x1) const;
 
+  // Nodes that passed through an obstacle and are out again on another side, in spite of all.
+  std::vector<Contact> tunnelled(const VecX& x1) const;
+  // How far a node moved [m].
+  double travel(Index i, const VecX& x1) const { return (node(x1, i) - node(x_, i)).norm(); }
+
+  bool settled() const { return revisions_ < kRevisions; }
   std::span<const ContactLaw> laws() const { return laws_; }
   Index active() const;
 
  private:
+  // After kFreeRevisions contacts are only added, after kRevisions nothing changes any more: a set that
+  // cannot settle costs a little energy (a contact that pulls for one step), never the run.
+  static constexpr int kFreeRevisions = 3, kRevisions = 6;
+
   ContactLaw law(const Contact& c) const;
 
   const ContactModel* model_ = nullptr;
