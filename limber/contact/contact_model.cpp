@@ -83,9 +83,11 @@ void set_touching_nodes(const ContactSpec& spec, const fem::ElementInput& mesh, 
   for (std::size_t e = 0; e < mesh.elements.size(); ++e)
     for (const Index i : mesh.elements[e])
       if (i >= 0) young[i] = std::max(young[i], mesh.material[e].young);
-  for (std::size_t k = 0; k < surface.nodes.size(); ++k)
-    model.stiffness.push_back(
-        spec.stiffness > 0 ? spec.stiffness : default_stiffness(young[surface.nodes[k]], surface.area[k]));
+  model.elastic.clear();
+  for (std::size_t k = 0; k < surface.nodes.size(); ++k) {
+    model.elastic.push_back(young[surface.nodes[k]] * std::sqrt(surface.area[k]));
+    model.stiffness.push_back(spec.stiffness > 0 ? spec.stiffness : kDefaultStiffness * model.elastic.back());
+  }
   double largest = 0;
   for (const double a : surface.area) largest = std::max(largest, a);
   model.nodes = std::move(surface.nodes);

@@ -6,7 +6,7 @@
 
 namespace limber {
 void ContactStep::begin(const ContactModel& model, std::span<const Anchor> anchors, const VecX& x,
-                        const VecX& v, double h, double t) {
+                        const VecX& v, const Vec3& dv, double h, double t) {
   model_ = &model;
   anchors_ = anchors;
   h_ = h;
@@ -21,7 +21,9 @@ void ContactStep::begin(const ContactModel& model, std::span<const Anchor> ancho
   for (const Index i : model.nodes) box.add(node(x, i));
   tolerance_ = 1e-7 * box.size().norm();
   for (const Obstacle& o : model.obstacles) placement_.push_back(placement_at(o, t + h));
-  for (const Contact& c : detect(model, x, v, h, t)) laws_.push_back(law(c));
+  VecX expected = v;
+  for (const Index i : model.nodes) node(expected, i) += dv;
+  for (const Contact& c : detect(model, x, expected, h, t)) laws_.push_back(law(c));
 }
 
 ContactLaw ContactStep::law(const Contact& c) const {
@@ -31,8 +33,8 @@ ContactLaw ContactStep::law(const Contact& c) const {
     // only stiffness.
     ContactLaw law;
     law.contact = c;
-    law.alpha = model_->alpha;
     law.anchor = x;
+    law.spring = model_->alpha * c.stiffness;
     law.grip = Grip::kStick;
     return law;
   }
@@ -41,19 +43,46 @@ ContactLaw ContactStep::law(const Contact& c) const {
   return contact_law(c, model_->alpha, anchor, x, step);
 }
 
-void ContactStep::add(const VecX& x, VecX& f, BlockMatrix& K) const {
-  add_force(x, f);
-  add_stiffness(1, K);
-}
-
 void ContactStep::add_force(const VecX& x, VecX& f) const {
   for (const ContactLaw& law : laws_)
     if (law.active) node(f, law.contact.node) += law.force(node(x, law.contact.node));
 }
 
+void ContactStep::add_force(const VecX& x, double remaining, VecX& f, VecX& closing) const {
+  for (const ContactLaw& law : laws_) {
+    if (!law.active) continue;
+    // An obstacle that is behind by d meets the node as it would meet one that is ahead by d.
+    const Vec3 xi = node(x, law.contact.node) + remaining * law.contact.velocity;
+    node(law.gap(xi) > 0 ? closing : f, law.contact.node) += law.force(xi);
+  }
+}
+
 void ContactStep::add_stiffness(double factor, BlockMatrix& K) const {
   for (const ContactLaw& law : laws_)
     if (law.active) K.block(K.pattern->col_begin[law.contact.node]) += factor * law.stiffness();
+}
+
+void ContactStep::add_drag(double factor, VecX& rate) const {
+  for (const ContactLaw& law : laws_)
+    if (law.active) node(rate, law.contact.node) += factor * (law.stiffness() * law.contact.velocity);
+}
+
+double ContactStep::potential(const VecX& x) const {
+  double sum = 0;
+  for (const ContactLaw& law : laws_)
+    if (law.active) sum += law.potential(node(x, law.contact.node));
+  return sum;
+}
+
+bool ContactStep::closes(const VecX& x) const {
+  return std::any_of(laws_.begin(), laws_.end(), [&](const ContactLaw& law) {
+    return law.active && law.gap(node(x, law.contact.node) + h_ * law.contact.velocity) > 0;
+  });
+}
+
+bool ContactStep::moves() const {
+  return std::any_of(laws_.begin(), laws_.end(),
+                     [](const ContactLaw& law) { return law.active && !law.contact.velocity.isZero(0); });
 }
 
 bool ContactStep::revise(const VecX& x1) {

@@ -7,15 +7,10 @@ namespace limber {
 
 void begin_contacts(const Model& model, std::span<const Anchor> anchors, const State& state,
                     const StepInput& in, ContactStep& contact, PhaseClock& clock) {
-  if (model.contact.empty()) {
-    contact.begin(model.contact, anchors, state.x, state.v, in.h, in.t);
-    return;
-  }
   auto phase = clock.phase("contact");
   VecX v = state.v;
-  for (Index i = 0; i < model.nodes(); ++i) node(v, i) += in.h * in.gravity;
   restore_fixed(in, v);
-  contact.begin(model.contact, anchors, state.x, v, in.h, in.t);
+  contact.begin(model.contact, anchors, state.x, v, in.h * in.gravity, in.h, in.t);
 }
 
 bool filter_friction(const Model& model, const ContactStep& contact, const StepInput& in, State& state) {

@@ -137,6 +137,8 @@ StepReport Simulation::step() {
                 fmt::format("step {} (t = {:.6g} s) failed: {}; try a smaller time step, or more damping "
                             "(method/beta)",
                             state_.step, state_.t, report.why));
+  for (const std::string& warning : report.warnings)
+    notices_.push_back(fmt::format("step {} (t = {:.6g} s): {}", state_.step, state_.t, warning));
   next.step = state_.step + 1;
   next.t = static_cast<double>(next.step) * scene_->h;
   state_ = std::move(next);
