@@ -36,6 +36,7 @@ Obstacle make_obstacle(const ObstacleSpec& spec, const std::string& folder, doub
   Obstacle o;
   o.name = spec.name;
   o.motion = spec.motion;
+  o.interpolation = spec.interpolation;
   o.friction = spec.friction.value_or(friction);
   o.start.origin = spec.point;
   if (spec.shape == "plane") {
@@ -70,24 +71,23 @@ Obstacle make_obstacle(const ObstacleSpec& spec, const std::string& folder, doub
   return o;
 }
 
-ContactModel make_contact_model(const std::vector<ObstacleSpec>& obstacles, const ContactSpec& contact,
-                                const std::string& folder, const fem::ElementInput& mesh,
-                                std::vector<std::string>* notices) {
-  ContactModel model;
-  model.alpha = contact.alpha;
-  if (obstacles.empty()) return model;
-  for (const ObstacleSpec& spec : obstacles)
-    model.obstacles.push_back(make_obstacle(spec, folder, contact.friction));
-
+void set_touching_nodes(const ContactSpec& spec, const fem::ElementInput& mesh, ContactModel& model,
+                        std::vector<std::string>* notices) {
+  model.alpha = spec.alpha;
+  model.rule = spec.rule == "filter" ? FrictionRule::kFilter : FrictionRule::kAnchored;
+  model.nodes.clear();
+  model.stiffness.clear();
+  if (model.obstacles.empty()) return;
   SurfaceNodes surface = surface_nodes(mesh);
   std::vector<double> young(mesh.rest.size(), 0.0);
   for (std::size_t e = 0; e < mesh.elements.size(); ++e)
     for (const Index i : mesh.elements[e])
       if (i >= 0) young[i] = std::max(young[i], mesh.material[e].young);
-  for (std::size_t k = 0; k < surface.nodes.size(); ++k)
-    model.stiffness.push_back(contact.stiffness > 0
-                                  ? contact.stiffness
-                                  : default_stiffness(young[surface.nodes[k]], surface.area[k]));
+  model.elastic.clear();
+  for (std::size_t k = 0; k < surface.nodes.size(); ++k) {
+    model.elastic.push_back(young[surface.nodes[k]] * std::sqrt(surface.area[k]));
+    model.stiffness.push_back(spec.stiffness > 0 ? spec.stiffness : kDefaultStiffness * model.elastic.back());
+  }
   double largest = 0;
   for (const double a : surface.area) largest = std::max(largest, a);
   model.nodes = std::move(surface.nodes);
@@ -99,7 +99,6 @@ ContactModel make_contact_model(const std::vector<ObstacleSpec>& obstacles, cons
           "obstacle \"{}\" is {:.3g} m thin, and surface nodes are up to {:.3g} m apart: only nodes touch "
           "obstacles, so it can slip between them; refine the mesh or thicken the obstacle",
           o.name, thickness(o), spacing));
-  return model;
 }
 
 }  // namespace limber

@@ -17,9 +17,9 @@ struct ObstacleSpec;
 // the capsule, or the origin of the mesh file.
 Obstacle make_obstacle(const ObstacleSpec& spec, const std::string& folder, double friction);
 
-// `notices` receives a line about each obstacle that is so thin that it can slip between the nodes of a body.
-ContactModel make_contact_model(const std::vector<ObstacleSpec>& obstacles, const ContactSpec& contact,
-                                const std::string& folder, const fem::ElementInput& mesh,
-                                std::vector<std::string>* notices = nullptr);
+// Fills in which nodes can touch the model's obstacles, and how stiffly. `notices` receives a line about each
+// obstacle that is so thin that it can slip between the nodes of a body.
+void set_touching_nodes(const ContactSpec& spec, const fem::ElementInput& mesh, ContactModel& model,
+                        std::vector<std::string>* notices = nullptr);
 
 }  // namespace limber

@@ -5,16 +5,8 @@
 #include <algorithm>
 
 namespace limber {
-namespace {
-
-// After this many revisions contacts are only added, after twice as many nothing changes any more: a set that
-// cannot settle costs a little energy (a contact that pulls for one step), never the run.
-constexpr int kFreeRevisions = 3;
-
-}  // namespace
-
 void ContactStep::begin(const ContactModel& model, std::span<const Anchor> anchors, const VecX& x,
-                        const VecX& v, double h, double t) {
+                        const VecX& v, const Vec3& dv, double h, double t) {
   model_ = &model;
   anchors_ = anchors;
   h_ = h;
@@ -29,7 +21,9 @@ void ContactStep::begin(const ContactModel& model, std::span<const Anchor> ancho
   for (const Index i : model.nodes) box.add(node(x, i));
   tolerance_ = 1e-7 * box.size().norm();
   for (const Obstacle& o : model.obstacles) placement_.push_back(placement_at(o, t + h));
-  for (const Contact& c : detect(model, x, v, h, t)) laws_.push_back(law(c));
+  VecX expected = v;
+  for (const Index i : model.nodes) node(expected, i) += dv;
+  for (const Contact& c : detect(model, x, expected, h, t)) laws_.push_back(law(c));
 }
 
 ContactLaw ContactStep::law(const Contact& c) const {
@@ -39,8 +33,8 @@ ContactLaw ContactStep::law(const Contact& c) const {
     // only stiffness.
     ContactLaw law;
     law.contact = c;
-    law.alpha = model_->alpha;
     law.anchor = x;
+    law.spring = model_->alpha * c.stiffness;
     law.grip = Grip::kStick;
     return law;
   }
@@ -49,14 +43,18 @@ ContactLaw ContactStep::law(const Contact& c) const {
   return contact_law(c, model_->alpha, anchor, x, step);
 }
 
-void ContactStep::add(const VecX& x, VecX& f, BlockMatrix& K) const {
-  add_force(x, f);
-  add_stiffness(1, K);
-}
-
 void ContactStep::add_force(const VecX& x, VecX& f) const {
   for (const ContactLaw& law : laws_)
     if (law.active) node(f, law.contact.node) += law.force(node(x, law.contact.node));
+}
+
+void ContactStep::add_force(const VecX& x, double remaining, VecX& f, VecX& closing) const {
+  for (const ContactLaw& law : laws_) {
+    if (!law.active) continue;
+    // An obstacle that is behind by d meets the node as it would meet one that is ahead by d.
+    const Vec3 xi = node(x, law.contact.node) + remaining * law.contact.velocity;
+    node(law.gap(xi) > 0 ? closing : f, law.contact.node) += law.force(xi);
+  }
 }
 
 void ContactStep::add_stiffness(double factor, BlockMatrix& K) const {
@@ -64,12 +62,35 @@ void ContactStep::add_stiffness(double factor, BlockMatrix& K) const {
     if (law.active) K.block(K.pattern->col_begin[law.contact.node]) += factor * law.stiffness();
 }
 
+void ContactStep::add_drag(double factor, VecX& rate) const {
+  for (const ContactLaw& law : laws_)
+    if (law.active) node(rate, law.contact.node) += factor * (law.stiffness() * law.contact.velocity);
+}
+
+double ContactStep::potential(const VecX& x) const {
+  double sum = 0;
+  for (const ContactLaw& law : laws_)
+    if (law.active) sum += law.potential(node(x, law.contact.node));
+  return sum;
+}
+
+bool ContactStep::closes(const VecX& x) const {
+  return std::any_of(laws_.begin(), laws_.end(), [&](const ContactLaw& law) {
+    return law.active && law.gap(node(x, law.contact.node) + h_ * law.contact.velocity) > 0;
+  });
+}
+
+bool ContactStep::moves() const {
+  return std::any_of(laws_.begin(), laws_.end(),
+                     [](const ContactLaw& law) { return law.active && !law.contact.velocity.isZero(0); });
+}
+
 bool ContactStep::revise(const VecX& x1) {
-  if (model_->empty() || ++revisions_ > 2 * kFreeRevisions) return false;
+  if (model_->empty() || revisions_ == kRevisions) return false;
   bool changed = false;
   for (ContactLaw& law : laws_) {
     const double gap = law.gap(node(x1, law.contact.node));
-    if (law.active && gap > tolerance_ && revisions_ <= kFreeRevisions) {
+    if (law.active && gap > tolerance_ && revisions_ < kFreeRevisions) {
       law.active = false;
       changed = true;
     } else if (!law.active && gap < -tolerance_) {
@@ -86,6 +107,7 @@ bool ContactStep::revise(const VecX& x1) {
     ContactLaw added = law(c);
     if (added.gap(node(x1, c.node)) < -tolerance_) fresh.push_back(added);
   }
+  if (changed || !fresh.empty()) ++revisions_;
   if (fresh.empty()) return changed;
   laws_.insert(laws_.end(), fresh.begin(), fresh.end());
   std::sort(laws_.begin(), laws_.end(),
@@ -109,6 +131,20 @@ std::vector<Anchor> ContactStep::finish(const VecX& x1) const {
     const double length = slip.norm();
     const Vec3 hold = length > limit ? Vec3(c.x_s - limit / length * slip) : Vec3(c.x_s - slip);
     out.push_back({c.node, c.obstacle, at.to_local(hold)});
+  }
+  return out;
+}
+
+std::vector<Contact> ContactStep::tunnelled(const VecX& x1) const {
+  std::vector<Contact> out;
+  if (model_->empty()) return out;
+  const VecX moved = (x1 - x_) / h_;
+  for (const Contact& c : detect(*model_, x_, moved, h_, t_)) {
+    const auto o = static_cast<std::size_t>(c.obstacle);
+    const Vec3 x = node(x1, c.node);
+    if (c.n.dot(x - c.x_s) < -tolerance_ &&
+        closest_point(model_->obstacles[o], placement_[o], x).distance > 0)
+      out.push_back(c);
   }
   return out;
 }

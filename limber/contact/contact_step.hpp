@@ -14,14 +14,26 @@ namespace limber {
 // obstacle for a step before it is noticed nor is held back when it leaves.
 class ContactStep {
  public:
-  // Contacts of the step from t to t + h for nodes at x that are expected to move at v.
+  // Contacts of the step from t to t + h for nodes at x that move at v and are expected to gain `dv` all
+  // alike. Whether a node sticks or slides goes by v alone: under load a node that sticks gains nothing.
   void begin(const ContactModel& model, std::span<const Anchor> anchors, const VecX& x, const VecX& v,
-             double h, double t);
+             const Vec3& dv, double h, double t);
 
-  // Adds forces at x and stiffness of the active contacts. K's diagonal blocks come first in their columns.
-  void add(const VecX& x, VecX& f, BlockMatrix& K) const;
+  // Adds the forces of the active contacts on nodes at x, with the obstacles where they are at the end of the
+  // step.
   void add_force(const VecX& x, VecX& f) const;
+  // The same `remaining` seconds before the end of the step. Contacts that are open there, and so pull, go to
+  // `closing`.
+  void add_force(const VecX& x, double remaining, VecX& f, VecX& closing) const;
+  // Adds factor times their stiffness. K's diagonal blocks come first in their columns.
   void add_stiffness(double factor, BlockMatrix& K) const;
+  // Adds factor times stiffness times the velocity of the obstacles [N/s].
+  void add_drag(double factor, VecX& rate) const;
+  // Potential of the forces of add_force(x, f) [J].
+  double potential(const VecX& x) const;
+  // A contact is open at x.
+  bool closes(const VecX& x) const;
+  bool moves() const;  // an obstacle that is touched moves
 
   // Compares the contacts with where the nodes went. True: contacts that would pull were dropped, or nodes
   // have gone into (or through) an obstacle without being noticed and were added, and the step should be
@@ -31,10 +43,21 @@ class ContactStep {
   // The anchors after the step; nodes that touch no more have none.
   std::vector<Anchor> finish(const VecX& x1) const;
 
+  // Nodes that passed through an obstacle and are out again on another side, in spite of all.
+  std::vector<Contact> tunnelled(const VecX& x1) const;
+  // How far a node moved [m].
+  double travel(Index i, const VecX& x1) const { return (node(x1, i) - node(x_, i)).norm(); }
+
+  bool settled() const { return revisions_ < kRevisions; }
   std::span<const ContactLaw> laws() const { return laws_; }
+  std::span<const Anchor> anchors() const { return anchors_; }  // at the start of the step
   Index active() const;
 
  private:
+  // After kFreeRevisions contacts are only added, after kRevisions nothing changes any more: a set that
+  // cannot settle costs a little energy (a contact that pulls for one step), never the run.
+  static constexpr int kFreeRevisions = 3, kRevisions = 6;
+
   ContactLaw law(const Contact& c) const;
 
   const ContactModel* model_ = nullptr;

@@ -106,6 +106,7 @@ std::vector<Contact> find(const ContactModel& model, const VecX& x, const VecX* 
         c.node = i;
         c.obstacle = static_cast<Index>(o);
         c.stiffness = model.stiffness[k];
+        c.elastic = model.elastic[k];
         out.push_back(c);
       }
     }

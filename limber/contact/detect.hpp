@@ -18,6 +18,7 @@ struct Contact {
   Vec3 velocity = Vec3::Zero();  // of the obstacle's point over the step [m/s]
   Vec3 local = Vec3::Zero();     // x_s in the obstacle's frame
   double stiffness = 0;          // K of the node [N/m]
+  double elastic = 0;            // about what the body itself resists there [N/m]
   double friction = 0;           // mu of the obstacle
 };
 
@@ -31,6 +32,7 @@ struct ContactModel {
   std::vector<Obstacle> obstacles;
   std::vector<Index> nodes;       // that can touch something: on the surface of a body; ascending
   std::vector<double> stiffness;  // penalty K of each of them [N/m]
+  std::vector<double> elastic;    // E times the square root of its area: about what the body resists [N/m]
   double alpha = 0.1;             // share of K that resists sliding
   FrictionRule rule = FrictionRule::kAnchored;
 

@@ -21,23 +21,22 @@ const Anchor* find_anchor(std::span<const Anchor> anchors, Index node, Index obs
 }
 
 Vec3 ContactLaw::force(const Vec3& x) const {
-  Vec3 f = -contact.stiffness * gap(x) * contact.n;
-  if (grip == Grip::kStick) f -= alpha * contact.stiffness * tangential(contact.n, x - anchor);
-  if (grip == Grip::kSlide) f += slide;
-  return f;
+  return slide - contact.stiffness * gap(x) * contact.n - spring * tangential(contact.n, x - anchor);
 }
 
 Mat3 ContactLaw::stiffness() const {
-  const Mat3 nn = contact.n * contact.n.transpose();
-  if (grip != Grip::kStick) return contact.stiffness * nn;
-  return contact.stiffness * ((1 - alpha) * nn + alpha * Mat3::Identity());
+  return (contact.stiffness - spring) * contact.n * contact.n.transpose() + spring * Mat3::Identity();
+}
+
+double ContactLaw::potential(const Vec3& x) const {
+  return 0.5 * contact.stiffness * gap(x) * gap(x) +
+         0.5 * spring * tangential(contact.n, x - anchor).squaredNorm() - slide.dot(x - anchor);
 }
 
 ContactLaw contact_law(const Contact& contact, double alpha, const Vec3& anchor, const Vec3& x,
                        const Vec3& step) {
   ContactLaw law;
   law.contact = contact;
-  law.alpha = alpha;
   law.anchor = anchor;
   const double spring = alpha * contact.stiffness;
   if (contact.friction == 0 || spring == 0) return law;
@@ -46,10 +45,15 @@ ContactLaw contact_law(const Contact& contact, double alpha, const Vec3& anchor,
   const double length = offset.norm();
   if (spring * length <= limit) {
     law.grip = Grip::kStick;
-  } else {
-    law.grip = Grip::kSlide;
-    law.slide = -limit / length * offset;
+    law.spring = spring;
+    return law;
   }
+  law.grip = Grip::kSlide;
+  // Without and with friction the node's place differs by up to limit / elastic; twice that each way is safe.
+  if (length * contact.elastic > 4 * limit + contact.elastic * limit / spring)
+    law.slide = -limit / length * offset;
+  else
+    law.spring = limit / length;
   return law;
 }
 
@@ -70,7 +74,5 @@ double contact_energy(const ContactModel& model, std::span<const Anchor> anchors
   }
   return energy;
 }
-
-double default_stiffness(double young, double area) { return 10 * young * std::sqrt(area); }
 
 }  // namespace limber

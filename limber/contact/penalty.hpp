@@ -24,16 +24,16 @@ struct Anchor {
 };
 const Anchor* find_anchor(std::span<const Anchor> anchors, Index node, Index obstacle);
 
-// How a contact resists sliding: not at all, as a spring, or with a constant force at the limit of friction.
+// How a contact resists sliding: not at all, as a spring, or at the limit of friction.
 enum class Grip { kNone, kStick, kSlide };
 
 // A contact's law for one step, linear in the position of its node.
 struct ContactLaw {
   Contact contact;
-  double alpha = 0;            // tangential share of K
   Vec3 anchor = Vec3::Zero();  // in the world, at the end of the step [m]
   Grip grip = Grip::kNone;
-  Vec3 slide = Vec3::Zero();  // force while sliding [N]
+  double spring = 0;  // tangential stiffness between node and anchor [N/m]: alpha K, or less when it slides
+  Vec3 slide = Vec3::Zero();  // force on a node that slides fast [N]
   bool active = true;         // whether it is part of the system
 
   // n . (x - x_s): negative inside [m].
@@ -44,19 +44,22 @@ struct ContactLaw {
   // Contacts that would still pull then are dropped (ContactStep::revise).
   Vec3 force(const Vec3& x) const;
   Mat3 stiffness() const;
+  double potential(const Vec3& x) const;  // of that force [J]
 };
 
 // The law of a contact for a node that starts at x and is expected to move by `step`. It sticks when the
-// spring at the expected place is below the friction that the normal force at x allows, and slides otherwise.
+// spring at the expected place is below the friction mu N that the normal force at x allows. A node that
+// slides is pulled by a spring so weak that it has mu N at the expected place: that force cannot throw the
+// node back, as a constant one can. A node that is too fast to be turned in this step feels mu N itself.
 ContactLaw contact_law(const Contact& contact, double alpha, const Vec3& anchor, const Vec3& x,
                        const Vec3& step);
 
 // Energy of the contacts at time t [J]: K/2 depth^2, and what the tangential springs hold.
 double contact_energy(const ContactModel& model, std::span<const Anchor> anchors, const VecX& x, double t);
 
-// K = 10 E l of every node: ten times what a cube of the material as large as the node's share of the surface
-// resists. Under its own weight rho g L a body then sinks in by (rho g L / E) l / 10, far below a hundredth
-// of its size as long as it does not collapse. `area`: [m^2], `young`: [Pa].
-double default_stiffness(double young, double area);
+// The default K of a node is this times E l, l the square root of its share of the surface: ten times what a
+// cube of the material of that size resists. Under its own weight rho g L a body then sinks in by (rho g L /
+// E) l / 10, far below a hundredth of its size as long as it does not collapse.
+inline constexpr double kDefaultStiffness = 10;
 
 }  // namespace limber

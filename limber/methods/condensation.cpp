@@ -26,19 +26,28 @@ Condensation::Condensation(const Model& model, std::vector<Index> representative
 }
 
 bool Condensation::compute(const VecX& x, const std::vector<std::uint8_t>& dynamic, const StepInput& in,
-                           PhaseClock& clock) {
+                           const ContactStep& contact, PhaseClock& clock, bool again) {
   in_ = &in;
   {
     auto phase = clock.phase("assemble");
-    fem::assemble(*model_.elements, x, in.activation, system);
+    if (again) {
+      system.K.values = elastic_;
+    } else {
+      fem::assemble(*model_.elements, x, in.activation, system);
+      if (!model_.contact.empty()) elastic_ = system.K.values;
+    }
     if (!system.finite) {
       why_ = not_finite(system);
       return false;
     }
+    contact.add_stiffness(1, system.K);
   }
-  const bool scripted = (in.fixed_velocity.array() != 0).any();
+  const bool scripted = (in.fixed_velocity.array() != 0).any() || contact.moves();
   VecX known;
-  if (scripted) eliminator_.multiply_fixed(system.K, in.fixed, in.fixed_velocity, known);
+  if (scripted) {
+    eliminator_.multiply_fixed(system.K, in.fixed, in.fixed_velocity, known);
+    contact.add_drag(-1, known);
+  }
   {
     auto phase = clock.phase("factor");
     if (!factor(in)) return false;
@@ -70,6 +79,12 @@ bool Condensation::compute(const VecX& x, const std::vector<std::uint8_t>& dynam
   });
   M_r.setZero(J.cols(), J.cols());
   for (const MatX& m : part) M_r += m;
+  S_contact.setZero(J.cols(), J.cols());
+  for (const ContactLaw& law : contact.laws()) {
+    if (!law.active) continue;
+    const auto rows = J.middleRows<3>(3 * law.contact.node);
+    S_contact.noalias() += rows.transpose() * (law.stiffness() * rows);
+  }
   return true;
 }
 

@@ -2,6 +2,7 @@
 // K.
 #pragma once
 
+#include <limber/contact/contact_step.hpp>
 #include <limber/fem/assemble.hpp>
 #include <limber/fem/dof.hpp>
 #include <limber/linalg/cholesky.hpp>
@@ -25,17 +26,20 @@ class Condensation {
 
   // Computes everything for positions x. `dynamic[i]` says whether representative i is dynamic. False: the
   // factorisation failed and stayed failed with a shift; why() tells.
+  // The stiffness of `contact` is part of K, and the velocity of moving obstacles part of w. `again`: for the
+  // x of the last call, with other contacts.
   bool compute(const VecX& x, const std::vector<std::uint8_t>& dynamic, const StepInput& in,
-               PhaseClock& clock);
+               const ContactStep& contact, PhaseClock& clock, bool again = false);
 
   // b <- K_QQ^-1 b_Q, zero elsewhere.
   void solve_quasistatic(VecX& b) const;
 
   MatX J;                   // 3n x r
   MatX M_r, S;              // r x r
+  MatX S_contact;           // the contacts' share of S
   VecX w;                   // 3n
   VecX k_w;                 // JᵀK w = JᵀK_{:k} v_k
-  fem::Assembled system;    // f and K of the elements at x; K is edited
+  fem::Assembled system;    // f and K of the elements at x; K is edited: contacts, held nodes
   std::vector<Index> dofs;  // the dynamic degrees of freedom: column c of J moves dofs[c]
   int shifts =
       0;  // of the last compute(): how often K had to be shifted by a multiple of M to be positive definite
@@ -64,7 +68,7 @@ class Condensation {
   MatX C_;  // 3t x r: the tail's motion for unit motions of the dynamic degrees of freedom
   Eigen::LLT<MatX> schur_inactive_;
   MatX scratch_;
-  std::vector<double> unshifted_;
+  std::vector<double> unshifted_, elastic_;
   std::string why_;
 };
 

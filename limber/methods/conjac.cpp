@@ -6,6 +6,8 @@
 #include <limber/methods/reduced_step.hpp>
 #include <limber/methods/rigid_motion.hpp>
 #include <limber/methods/system.hpp>
+#include <limber/methods/touching.hpp>
+#include <limber/sim/contact_state.hpp>
 #include <limber/sim/model.hpp>
 #include <limber/sim/static_solve.hpp>
 
@@ -39,17 +41,23 @@ class ConJac final : public Stepper {
     if (static_start_ && state.step == 0 && !start_quasistatic(model, state, in, report))
       return report;  // line 1
 
+    const std::vector<Anchor> anchors = anchors_of(state);
+    begin_contacts(model, anchors, state, in, contact_, clock_);
     const Start start = measure_start(model, state, in);
-    const bool from_middle = rule_ == TimeRule::kGuarded || rule_ == TimeRule::kMidpoint;
-    if (!linearise(model, state, in, from_middle ? 0.5 : 0.0, report))
-      return fail(report, condensation_->why());
-    if (!advance(model, state, in, start, report)) {
-      ++report.fallbacks["start_linearisation"];
-      if (!linearise(model, state, in, 0.0, report)) return fail(report, condensation_->why());
-      advance(model, state, in, start, report);
+    // Again if the step shows that other nodes touch than was expected.
+    for (bool again = false;; again = true, ++report.iterations) {
+      if (!try_step(model, state, in, start, switched, again, report))
+        return fail(report, condensation_->why());
+      auto phase = clock_.phase("contact");
+      if (!contact_.revise(state.x)) break;
+      state.x = start.x;
+      state.v = start.v;
     }
-    stabilise(model, state, in, report);
-    if (rule_ == TimeRule::kGuarded) settle_energy(model, state, in, start, switched);
+    if (!model.contact.empty()) {
+      auto phase = clock_.phase("contact");
+      filter_velocities(model, state, in);
+      finish_contacts(model, contact_, in.h, state, report);
+    }
 
     report.dofs = static_cast<Index>(condensation_->dofs.size());
     report.symbolic_analyses = condensation_->stats().analyses;
@@ -65,6 +73,7 @@ class ConJac final : public Stepper {
     dynamic.assign(static_cast<std::size_t>(model.nodes()), 0.0);
     for (std::size_t i = 0; i < nodes_.nodes.size() && i < state.dynamic.size(); ++i)
       dynamic[nodes_.nodes[i]] = state.dynamic[i];
+    if (!model.contact.empty()) f.node["contact"] = contact_pressure(model, state);
     return f;
   }
 
@@ -72,8 +81,29 @@ class ConJac final : public Stepper {
   // The start of the step, to which a step that is refused goes back, and its energies.
   struct Start {
     VecX x, v;
-    double elastic = 0, kinetic = 0;  // [J]
+    double elastic = 0, kinetic = 0, contact = 0;  // [J]
+    double energy_excess = 0;
   };
+
+  // Lines 4 to 8 with the present contacts. False: no factorisation.
+  bool try_step(const Model& model, State& state, const StepInput& in, const Start& start, bool switched,
+                bool again, StepReport& report) {
+    state.energy_excess = start.energy_excess;
+    // A node that comes down hard stops at the surface, which the velocities at the start know nothing of:
+    // such a step is linearised where it begins.
+    const bool from_middle =
+        (rule_ == TimeRule::kGuarded || rule_ == TimeRule::kMidpoint) && !contact_.closes(start.x);
+    const double fraction = from_middle ? 0.5 : 0.0;
+    if (!linearise(model, state, in, fraction, again && fraction == fraction_, report)) return false;
+    if (!advance(model, state, in, start, report)) {
+      ++report.fallbacks["start_linearisation"];
+      if (!linearise(model, state, in, 0.0, false, report)) return false;
+      advance(model, state, in, start, report);
+    }
+    stabilise(model, state, in, report);
+    if (rule_ == TimeRule::kGuarded) settle_energy(model, state, in, start, switched);
+    return true;
+  }
 
   void prepare(const Model& model) {
     auto phase = clock_.phase("analyze");
@@ -112,12 +142,13 @@ class ConJac final : public Stepper {
   }
 
   Start measure_start(const Model& model, const State& state, const StepInput& in) {
-    Start s{state.x, state.v, 0, 0};
+    Start s{state.x, state.v, 0, 0, 0, state.energy_excess};
     restore_fixed(in, s.v);  // what held nodes did before does not belong to the body's energy
     if (rule_ != TimeRule::kGuarded) return s;
     auto phase = clock_.phase("guard");
     s.elastic = fem::elastic_energy(*model.elements, s.x, in.activation);
     s.kinetic = kinetic_energy(model, s.v);
+    s.contact = contact_energy(model, state);
     return s;
   }
 
@@ -126,21 +157,29 @@ class ConJac final : public Stepper {
   }
 
   // Lines 4 and 5: f, K, J, b at x0 + fraction h v0.
-  bool linearise(const Model& model, const State& state, const StepInput& in, double fraction,
+  // `again`: only the contacts have changed since the last call.
+  bool linearise(const Model& model, const State& state, const StepInput& in, double fraction, bool again,
                  StepReport& report) {
     VecX predictor = state.v;
     restore_fixed(in, predictor);
     Condensation& c = *condensation_;
-    if (!c.compute(state.x + fraction * in.h * predictor, state.dynamic, in, clock_)) return false;
+    const VecX x = state.x + fraction * in.h * predictor;
+    fraction_ = fraction;
+    if (!c.compute(x, state.dynamic, in, contact_, clock_, again)) return false;
     report.inverted = c.system.inverted;
     if (c.shifts > 0) report.fallbacks["shifted_stiffness"] += c.shifts;
     outer_ = external_force(model, in);
     force_ = c.system.f + outer_;
+    closing_.setZero(x.size());
+    contact_.add_force(x, (1 - fraction) * in.h, force_, closing_);
     {
       auto phase = clock_.phase("solve");
       correction_ = force_;  // h b_q of Eq. 12
       relieve_inertia(model, state.x, state.v, in.fixed, correction_);
       c.solve_quasistatic(correction_);
+      // Nodes that will touch go all the way to the surface.
+      force_ += closing_;
+      if (!closing_.isZero(0)) c.solve_quasistatic(closing_);
       report.extra["drift"] = correction_.size() ? correction_.cwiseAbs().maxCoeff() : 0.0;  // [m]
     }
     auto phase = clock_.phase("reduced");
@@ -148,6 +187,7 @@ class ConJac final : public Stepper {
     reduced_.h = in.h;
     reduced_.M = c.M_r;
     reduced_.S = c.S;
+    if (contact_.active() > 0) reduced_.S_contact = c.S_contact;
     reduced_.damping_mass = model.scene->damping_mass;
     reduced_.damping_stiffness = model.scene->damping_stiffness;
     reduced_.force = c.J.transpose() * force_;
@@ -202,13 +242,14 @@ class ConJac final : public Stepper {
     return true;
   }
 
-  // Eq. 13, with the held nodes' share w: x = x0 + J y + h w + gamma h b, v = J v_d + w.
+  // Eq. 13, with the held nodes' share w and what closes contacts: x = x0 + J y + h w + gamma h b + c,
+  // v = J v_d + w.
   bool move(State& state, const StepInput& in, const Start& start, const ReducedMotion& motion) {
     auto phase = clock_.phase("reduced");
     const Condensation& c = *condensation_;
     state.v = c.w;
     state.v.noalias() += c.J * motion.velocity;
-    state.x = start.x + in.h * c.w + gamma_ * correction_;
+    state.x = start.x + in.h * c.w + gamma_ * correction_ + closing_;
     state.x.noalias() += c.J * motion.displacement;
     dissipated_ = reduced_.dissipation(motion);
     return true;
@@ -233,7 +274,13 @@ class ConJac final : public Stepper {
       const VecX mean_force = reduced_.fraction > 0 ? force_ : VecX(0.5 * (force_ + trial_.f + outer_));
       work += w.dot(model.mass.cwiseProduct(state.v - start.v)) - in.h * w.dot(mean_force);
     }
-    return trial_.energy + kinetic_energy(model, state.v) - start.elastic - start.kinetic - work;
+    double contact = 0;
+    if (!model.contact.empty()) {
+      contact = contact_energy(model.contact, contact_.anchors(), state.x, in.t + in.h) - start.contact;
+      for (const ContactLaw& law : contact_.laws())
+        if (law.active) work += in.h * law.contact.velocity.dot(law.force(node(state.x, law.contact.node)));
+    }
+    return trial_.energy + kinetic_energy(model, state.v) + contact - start.elastic - start.kinetic - work;
   }
 
   // Section 5.1: further quasi-Newton steps of the quasistatic nodes with the same factor. A step that would
@@ -244,11 +291,15 @@ class ConJac final : public Stepper {
     fem::assemble_force(*model.elements, state.x, in.activation, trial_);
     for (int k = 0; k < newton_steps_; ++k) {
       VecX step = trial_.f + outer_;
+      contact_.add_force(state.x, step);
+      VecX inertia = step;
       relieve_inertia(model, state.x, state.v, in.fixed, step);
+      inertia -= step;  // M a: a load like any other while the body accelerates as a whole
       condensation_->solve_quasistatic(step);
       const VecX x = state.x + step;
       fem::assemble_force(*model.elements, x, in.activation, next_);
-      if (!(next_.energy - trial_.energy <= outer_.dot(step))) {
+      const double contact = contact_.potential(x) - contact_.potential(state.x);
+      if (!(next_.energy - trial_.energy + contact <= (outer_ - inertia).dot(step))) {
         ++report.fallbacks["stabilisation_refused"];
         return;
       }
@@ -266,7 +317,8 @@ class ConJac final : public Stepper {
     auto phase = clock_.phase("guard");
     const double balance = state.energy_excess + energy_gain_here(model, state, in, start);
     state.energy_excess = std::max(0.0, balance);
-    if (switched || !(balance < 0)) return;
+    // Impact and friction lose energy for good.
+    if (switched || contact_.active() > 0 || !(balance < 0)) return;
     // Only what the body does beyond following its held nodes and moving as a rigid body may grow, so that
     // momentum is kept.
     const VecX base = condensation_->w + rigid_velocity(model, state.x, state.v - condensation_->w, in.fixed);
@@ -280,6 +332,22 @@ class ConJac final : public Stepper {
          std::sqrt(std::max(0.0, own_base * own_base + own_own * (own_own + 2 * own_base - 2 * balance)))) /
         own_own;
     state.v = base + std::clamp(s, 1.0, std::sqrt(1 + kReturnedShare)) * own;
+  }
+
+  // The paper's friction: filtered velocities of all nodes, then the dynamic velocities nearest to them in
+  // the norm of M + beta h^2 K. With v_f = J v_d + d that is (M_r + beta h^2 S) dv_d = Jᵀ M d + beta h^2 S
+  // d_d, because Jᵀ K is S on the dynamic nodes and zero elsewhere.
+  void filter_velocities(const Model& model, State& state, const StepInput& in) {
+    const VecX v = state.v;
+    if (!filter_friction(model, contact_, in, state)) return;
+    const Condensation& c = *condensation_;
+    const VecX d = state.v - v;
+    const double s = beta_ * in.h * in.h;
+    const MatX A = c.M_r + s * c.S;
+    const VecX dv = A.llt().solve(VecX(c.J.transpose() * model.mass.cwiseProduct(d) + s * (c.S * d(c.dofs))));
+    state.v = v;
+    state.v.noalias() += c.J * dv;
+    state.x.noalias() += in.h * (c.J * dv);
   }
 
   static constexpr std::array kThetas{0.5, 0.55, 0.65, 0.8, 1.0};
@@ -297,7 +365,9 @@ class ConJac final : public Stepper {
   std::optional<Condensation> condensation_;
   ReducedSystem reduced_;
   fem::Assembled trial_, next_;
-  VecX outer_, force_, correction_;
+  ContactStep contact_;
+  double fraction_ = 0;  // where in the step it was linearised
+  VecX outer_, force_, correction_, closing_;
   double dissipated_ = 0;  // by Rayleigh damping in this step [J]
   PhaseClock clock_;
 };

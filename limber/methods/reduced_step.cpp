@@ -23,9 +23,15 @@ void ReducedSystem::prepare() {
   if (fraction > 0) g_ += fraction * h * (S * predictor + k_w);
 }
 
+MatX ReducedSystem::implicit_stiffness(double factor) const {
+  MatX out = factor * S;
+  if (S_contact.size() > 0 && factor < 1) out += (1 - factor) * S_contact;
+  return out;
+}
+
 ReducedMotion ReducedSystem::linear_implicit(double beta) const {
   const double s = beta * h * h + h * damping_stiffness;
-  const MatX A = (1 + h * damping_mass) * M + s * S;
+  const MatX A = (1 + h * damping_mass) * M + h * h * implicit_stiffness(beta) + h * damping_stiffness * S;
   ReducedMotion m;
   m.velocity = A.llt().solve(VecX(momentum + h * g_ - s * k_w - h * damping_mass * m_w));
   m.displacement = h * m.velocity;
@@ -35,8 +41,9 @@ ReducedMotion ReducedSystem::linear_implicit(double beta) const {
 ReducedMotion ReducedSystem::theta(double a) const {
   const double am = damping_mass, bk = damping_stiffness;
   // M (v1 - v0) = h g - (a h S + C)(y + h w), with y = h((1 - a) v0 + a v1)
-  const MatX A = (1 + a * h * am) * M + (a * a * h * h + a * h * bk) * S;
-  const VecX rhs = momentum + h * g_ - (1 - a) * h * ((a * h + bk) * (S * v0) + am * momentum) -
+  const MatX stiffness = h * implicit_stiffness(a) + bk * S;
+  const MatX A = (1 + a * h * am) * M + a * h * stiffness;
+  const VecX rhs = momentum + h * g_ - (1 - a) * h * (stiffness * v0 + am * momentum) -
                    (a * h * h + h * bk) * k_w - h * am * m_w;
   ReducedMotion m;
   m.velocity = A.llt().solve(rhs);

@@ -26,8 +26,9 @@ struct ReducedMotion {
 // Linearised at x0 + fraction h p, p the predicted velocity. `w` is the velocity field that held nodes
 // impose.
 struct ReducedSystem {
-  double h = 0;                                    // [s]
-  MatX M, S;                                       // JᵀMJ [kg], JᵀKJ [N/m]
+  double h = 0;    // [s]
+  MatX M, S;       // JᵀMJ [kg], JᵀKJ [N/m]
+  MatX S_contact;  // the share of S that contact springs have: always taken fully implicitly; may be empty
   double damping_mass = 0, damping_stiffness = 0;  // Rayleigh a [1/s], b [s]
   VecX force;                                      // Jᵀf where the system was linearised [N]
   VecX momentum;                                   // JᵀM(v0 - w) [kg m/s]
@@ -53,6 +54,9 @@ struct ReducedSystem {
 
  private:
   VecX g_;  // force carried back to the start of the step
+
+  // factor S, with the contacts' share counted in full
+  MatX implicit_stiffness(double factor) const;
 };
 
 }  // namespace limber

@@ -4,6 +4,8 @@
 #include <limber/fem/dof.hpp>
 #include <limber/linalg/cholesky.hpp>
 #include <limber/methods/system.hpp>
+#include <limber/methods/touching.hpp>
+#include <limber/sim/contact_state.hpp>
 #include <limber/sim/model.hpp>
 
 #include <optional>
@@ -32,27 +34,53 @@ class Vanilla final : public Stepper {
       fem::assemble(*model.elements, state.x, in.activation, system_);
       report.inverted = system_.inverted;
       if (!system_.finite) return fail(report, not_finite(system_));
-      rhs_ = in.h * (system_.f + external_force(model, in)) + model.mass.cwiseProduct(state.v);
-      form_system(model, in);
+      system_.f += external_force(model, in);
     }
-    {  // line 4: solve for v
-      auto phase = clock_.phase("factor");
-      const FactorStatus status = solver_.factor(system_.K);
-      if (!status.ok) return fail(report, bad_pivot(status));
+    const VecX x0 = state.x, v0 = state.v;
+    const std::vector<Anchor> anchors = anchors_of(state);
+    begin_contacts(model, anchors, state, in, contact_, clock_);
+    if (!model.contact.empty()) stiffness_ = system_.K.values;
+    // Lines 4 and 5, again if the step shows that other nodes touch than was expected.
+    for (report.iterations = 1;; ++report.iterations) {
+      {
+        auto phase = clock_.phase("assemble");
+        force_ = system_.f;
+        contact_.add_force(x0, force_);
+        rhs_ = in.h * force_ + model.mass.cwiseProduct(v0);
+        form_system(model, in);
+      }
+      {
+        auto phase = clock_.phase("factor");
+        const FactorStatus status = solver_.factor(system_.K);
+        if (!status.ok) return fail(report, bad_pivot(status));
+      }
+      {
+        auto phase = clock_.phase("solve");
+        state.v = rhs_;
+        solver_.solve(state.v);
+        restore_fixed(in, state.v);
+      }
+      state.x = x0 + in.h * state.v;
+      auto phase = clock_.phase("contact");
+      if (!contact_.revise(state.x)) break;
+      system_.K.values = stiffness_;
     }
-    {
-      auto phase = clock_.phase("solve");
-      state.v = rhs_;
-      solver_.solve(state.v);
-      restore_fixed(in, state.v);
+    if (!model.contact.empty()) {
+      auto phase = clock_.phase("contact");
+      if (filter_friction(model, contact_, in, state)) state.x = x0 + in.h * state.v;
+      finish_contacts(model, contact_, in.h, state, report);
     }
-    // line 5
-    state.x += in.h * state.v;
 
     report.dofs = free_dofs(in);
     report.symbolic_analyses = solver_.stats().analyses;
     report.phases = clock_.phases();
     return report;
+  }
+
+  MethodFields fields(const Model& model, const State& state) const override {
+    MethodFields f;
+    if (!model.contact.empty()) f.node["contact"] = contact_pressure(model, state);
+    return f;
   }
 
  private:
@@ -63,6 +91,8 @@ class Vanilla final : public Stepper {
     const double stiffness = in.h * scene.damping_stiffness + beta_ * in.h * in.h;
     const VecX mass = (1 + in.h * scene.damping_mass) * model.mass;
     scale_and_add_mass(system_.K, stiffness, mass);
+    // Contact springs are stiff and come and go: they are always taken fully implicitly.
+    contact_.add_stiffness(in.h * scene.damping_stiffness + in.h * in.h, system_.K);
     eliminator_->multiply_fixed(system_.K, in.fixed, in.fixed_velocity, known_);
     const double diagonal = mass.mean();
     rhs_ -= known_;
@@ -75,7 +105,9 @@ class Vanilla final : public Stepper {
   Cholesky solver_;
   std::optional<fem::DofEliminator> eliminator_;
   fem::Assembled system_;
-  VecX rhs_, known_;
+  ContactStep contact_;
+  std::vector<double> stiffness_;  // K of the elements, while contacts are tried
+  VecX force_, rhs_, known_;
   PhaseClock clock_;
 };
 

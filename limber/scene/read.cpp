@@ -265,6 +265,7 @@ ObstacleSpec read_obstacle(const Node& node) {
   out.rotation = node.vec3("rotation", out.rotation);
   out.translation = node.vec3("translation", out.translation);
   each(node["motion"], [&](const Node& key) { out.motion.push_back(read_key(key)); });
+  out.interpolation = node.text("interpolation");
   out.friction = node.maybe("friction");
   return out;
 }
@@ -311,7 +312,8 @@ Scene read_resolved(const Json& resolved, const Marks& marks) {
   each(root["events"], [&](const Node& n) { scene.events.push_back(read_event(n)); });
   each(root["obstacles"], [&](const Node& n) { scene.obstacles.push_back(read_obstacle(n)); });
   const Node contact = root["contact"];
-  scene.contact = {contact.number("stiffness"), contact.number("alpha"), contact.number("friction")};
+  scene.contact = {contact.number("stiffness"), contact.number("alpha"), contact.number("friction"),
+                   contact.text("rule")};
   const Node output = root["output"];
   scene.output.every = output.get<Index>("every");
   scene.output.checkpoint_every = output.get<Index>("checkpoint_every");

@@ -145,13 +145,15 @@ struct ObstacleSpec {
   std::string mesh_file;
   Vec3 scale = Vec3::Ones(), rotation = Vec3::Zero(), translation = Vec3::Zero();
   std::vector<MotionKey> motion;
+  std::string interpolation = "smooth";
   std::optional<double> friction;
 };
 
 struct ContactSpec {
-  double stiffness = 0;   // K [N/m] per node; 0: chosen from the material
-  double alpha = 0.1;     // isotropic share of the penalty
-  double friction = 0.3;  // mu
+  double stiffness = 0;           // K [N/m] per node; 0: chosen from the material
+  double alpha = 0.1;             // isotropic share of the penalty
+  double friction = 0.3;          // mu
+  std::string rule = "anchored";  // of friction: "anchored" or "filter"
 };
 
 // ConJac's dynamic nodes: /method/dynamic, one entry or a list. Either a selection of nodes (of `body`, or of

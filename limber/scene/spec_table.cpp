@@ -159,12 +159,14 @@ constexpr Entry kEntries[] = {
     {.path = "/obstacles/*[mesh]/translation", .type = kNumbers, .unit = "m", .fallback = "[0, 0, 0]", .text = "Displacement, last."},
     {.path = "/obstacles/*/motion", .type = kArray, .fallback = "[]", .text = "Keys of its motion."},
     {.path = "/obstacles/*/motion/*", .type = kRef, .ref = "motion-key", .text = "One key."},
+    {.path = "/obstacles/*/interpolation", .type = kEnum, .fallback = "\"smooth\"", .values = "smooth linear", .text = "Between keys: smooth has zero speed at the keys."},
     {.path = "/obstacles/*/friction", .type = kNumber, .range = at_least(0), .aliases = "mu", .text = "Friction coefficient; that of contact when absent."},
 
     {.path = "/contact", .type = kObject, .fallback = "{}", .text = "Contact of nodes with obstacles."},
     {.path = "/contact/stiffness", .type = kNumber, .unit = "N/m", .fallback = "0", .range = at_least(0), .text = "Penalty stiffness per node; 0: chosen from the material."},
-    {.path = "/contact/alpha", .type = kNumber, .fallback = "0.1", .range = within(0, 1), .text = "Isotropic share of the penalty."},
+    {.path = "/contact/alpha", .type = kNumber, .fallback = "0.1", .range = within(0, 1), .text = "Tangential share of the penalty: friction holds a node with alpha times the stiffness."},
     {.path = "/contact/friction", .type = kNumber, .fallback = "0.3", .range = at_least(0), .aliases = "mu", .text = "Friction coefficient."},
+    {.path = "/contact/rule", .type = kEnum, .fallback = "\"anchored\"", .values = "anchored filter", .text = "Friction as springs that slip at the limit of friction, or the ConJac paper's: velocities are filtered after the step."},
 
     {.path = "/output", .type = kObject, .fallback = "{}", .text = "What is written to the run folder."},
     {.path = "/output/every", .type = kInteger, .fallback = "1", .range = within(1, 1e9), .aliases = "skip stride", .text = "Record a frame every this many steps."},

@@ -10,8 +10,7 @@ namespace limber {
 std::vector<std::string> advice(const Model& model) {
   std::vector<std::string> out;
   const Scene& scene = *model.scene;
-  // The methods so far know no contact; a scene may describe it all the same.
-  if (!scene.obstacles.empty())
+  if (!scene.obstacles.empty() && scene.method == "static")
     out.push_back(
         fmt::format("method \"{}\" does not look at obstacles: bodies pass through them", scene.method));
   for (const Body& body : model.bodies) {

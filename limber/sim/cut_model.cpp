@@ -124,6 +124,7 @@ Model cut_model(const Model& model, std::size_t event_index, CutSummary& summary
   next.loads = model.loads;
   for (Load& load : next.loads) add_copies(cut.copy_of, old_nodes, load.nodes);
   next.activations = model.activations;
+  next.contact.obstacles = model.contact.obstacles;
   finish_model(next);
 
   summary.faces = cut.faces;

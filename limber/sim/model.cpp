@@ -1,5 +1,6 @@
 #include <limber/sim/model.hpp>
 
+#include <limber/contact/contact_model.hpp>
 #include <limber/core/error.hpp>
 #include <limber/io/mesh_io.hpp>
 #include <limber/mesh/check.hpp>
@@ -246,6 +247,7 @@ void finish_model(Model& model) {
     piece.mass += lumped[i];
   }
   model.size = bounding_box(model.mesh.rest).size().norm();
+  set_touching_nodes(model.scene->contact, model.mesh, model.contact, &model.notices);
   for (Load& load : model.loads) {
     load.mass = 0;
     for (Index i : load.nodes) load.mass += lumped[i];
@@ -273,6 +275,9 @@ Model build_model(std::shared_ptr<const Scene> scene_ptr) {
     problems.collect([&] {
       model.loads.push_back({f, select_nodes(model, scene.forces[f].nodes, scene.forces[f].body), 0.0});
     });
+  for (const ObstacleSpec& o : scene.obstacles)
+    problems.collect(
+        [&] { model.contact.obstacles.push_back(make_obstacle(o, scene.folder, scene.contact.friction)); });
   for (const ActivationSpec& a : scene.activations) model.activations.push_back(a.name);
   problems.raise();
 

@@ -2,6 +2,7 @@
 // makes a new Model; nothing ever edits one.
 #pragma once
 
+#include <limber/contact/detect.hpp>
 #include <limber/fem/elements.hpp>
 #include <limber/scene/scene.hpp>
 #include <limber/sim/state.hpp>
@@ -56,7 +57,9 @@ struct Model {
   std::vector<std::string> activations;  // channel names
   std::vector<Piece> pieces;
   std::vector<Index> piece_of_node;
-  double size = 1;  // diagonal of the bounding box at rest [m]
+  ContactModel contact;
+  std::vector<std::string> notices;  // what a user should know about the scene, one line each
+  double size = 1;                   // diagonal of the bounding box at rest [m]
 
   Index nodes() const { return static_cast<Index>(mesh.rest.size()); }
 };

@@ -106,6 +106,8 @@ void Recorder::write_row(const StepReport* report, double seconds, const StepInp
                          {"E_kin", number(d.kinetic)},
                          {"E_el", number(d.elastic)},
                          {"E_grav", number(d.gravity)}};
+  const bool touches = !simulation_.model().contact.empty();
+  if (touches) cells.emplace_back("E_contact", number(d.contact));
   const auto vector = [&](const char* name, const Vec3& v) {
     for (int k = 0; k < 3; ++k) cells.emplace_back(fmt::format("{}{}", name, "xyz"[k]), number(v[k]));
   };
@@ -133,6 +135,7 @@ void Recorder::write_row(const StepReport* report, double seconds, const StepInp
                 {"contacts", r.contacts},
                 {"iterations", r.iterations},
                 {"residual", r.residual}};
+  if (touches) row.values.emplace_back("energy/contact", d.contact);
   for (const auto& [name, value] : r.extra) row.values.emplace_back(name, value);
   for (const auto& [phase, time] : r.phases) row.values.emplace_back("phase/" + phase, 1e3 * time);
   int count = 0;

@@ -2,6 +2,7 @@
 
 #include <limber/core/error.hpp>
 #include <limber/fem/assemble.hpp>
+#include <limber/sim/contact_state.hpp>
 
 #include <Eigen/Geometry>
 #include <algorithm>
@@ -28,6 +29,7 @@ Diagnostics measure(const Model& model, const State& state, const std::vector<do
   }
   if (mass > 0) d.center_of_mass /= mass;
   d.elastic = fem::elastic_energy(*model.elements, state.x, activation);
+  d.contact = contact_energy(model, state);
   return d;
 }
 
@@ -37,6 +39,7 @@ Simulation::Simulation(std::shared_ptr<const Scene> scene, MakeStepper make)
       make_(make),
       stepper_(make(*scene_)) {
   state_ = initial_state(*model_);
+  notices_ = model_->notices;
 }
 
 void Simulation::restore(const State& state) {
@@ -89,6 +92,14 @@ void Simulation::apply_event(std::size_t event, bool quiet) {
     node(s.x, i) = node(state_.x, copy_of[i]);
     node(s.v, i) = node(state_.v, copy_of[i]);
   }
+  // Both copies of a node that held on to an obstacle hold on to it.
+  const std::vector<Anchor> before = anchors_of(state_);
+  std::vector<Anchor> anchors;
+  for (Index i = 0; i < n && !before.empty(); ++i)
+    for (std::size_t o = 0; o < model_->contact.obstacles.size(); ++o)
+      if (const Anchor* a = find_anchor(before, copy_of[i], static_cast<Index>(o)))
+        anchors.push_back({i, a->obstacle, a->point});
+  store_anchors(anchors, s);
   state_ = std::move(s);
   model_ = std::move(next);
   stepper_ = make_(*scene_);
@@ -126,6 +137,8 @@ StepReport Simulation::step() {
                 fmt::format("step {} (t = {:.6g} s) failed: {}; try a smaller time step, or more damping "
                             "(method/beta)",
                             state_.step, state_.t, report.why));
+  for (const std::string& warning : report.warnings)
+    notices_.push_back(fmt::format("step {} (t = {:.6g} s): {}", state_.step, state_.t, warning));
   next.step = state_.step + 1;
   next.t = static_cast<double>(next.step) * scene_->h;
   state_ = std::move(next);

@@ -38,6 +38,7 @@ struct StepReport {
   std::map<std::string, double>
       energy;  // [J]: "kinetic", "elastic", ... as the method measured them, optional
   std::map<std::string, double> extra;                 // further columns of steps.csv, by method
+  std::vector<std::string> warnings;                   // what a user should hear about this step
   std::map<std::string, int> fallbacks;                // every deviation from the plain step: name -> count
   std::vector<std::pair<std::string, double>> phases;  // seconds per phase
 };

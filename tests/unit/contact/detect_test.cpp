@@ -140,6 +140,7 @@ TEST(Detect, OnlyListedNodesTouch) {
   EXPECT_TRUE(touching(model, x, 0).empty());
   model.nodes = {2, 7};
   model.stiffness = {10, 20};
+  model.elastic = {1, 1};
   const std::vector<Contact> found = touching(model, x, 0);
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[1].node, 7);

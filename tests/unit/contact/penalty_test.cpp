@@ -15,7 +15,7 @@ using test::random_point;
 // Force of all contacts at rest at x, as a step without motion sees them.
 VecX static_force(const ContactModel& model, const VecX& x) {
   ContactStep step;
-  step.begin(model, {}, x, VecX::Zero(x.size()), 1e-3, 0);
+  step.begin(model, {}, x, VecX::Zero(x.size()), Vec3::Zero(), 1e-3, 0);
   VecX f = VecX::Zero(x.size());
   step.add_force(x, f);
   return f;
@@ -88,9 +88,9 @@ TEST(Friction, SpringThenSlideThenSpring) {
   // What a step that ends at s leaves behind, as the next step finds it.
   auto force_at = [&](double s) {
     ContactStep step;
-    step.begin(model, anchors, press(s), VecX::Zero(3), 1e-3, 0);
+    step.begin(model, anchors, press(s), VecX::Zero(3), Vec3::Zero(), 1e-3, 0);
     anchors = step.finish(press(s));
-    step.begin(model, anchors, press(s), VecX::Zero(3), 1e-3, 0);
+    step.begin(model, anchors, press(s), VecX::Zero(3), Vec3::Zero(), 1e-3, 0);
     VecX f = VecX::Zero(3);
     step.add_force(press(s), f);
     EXPECT_NEAR(f[2], N, 1e-12);
@@ -109,16 +109,22 @@ TEST(Friction, SpringThenSlideThenSpring) {
               0.5 * K * depth * depth + 0.5 * alpha * K * limit * limit, 1e-15);
 }
 
-TEST(Friction, ANodeThatIsAboutToSlideFarFeelsTheLimitOnly) {
+// Slowly or fast, the friction at the expected place is mu N against the way.
+TEST(Friction, ASlidingNodeFeelsTheLimit) {
   Contact c;
   c.stiffness = 1000;
+  c.elastic = 100;
   c.friction = 0.5;
   c.depth = 1e-3;
   const Vec3 x(0, 0, -1e-3);
-  const ContactLaw law = contact_law(c, 0.1, Vec3::Zero(), x, Vec3(0.01, 0, 0));
-  EXPECT_EQ(law.grip, Grip::kSlide);
-  EXPECT_NEAR((law.force(x) - Vec3(-0.5, 0, 1)).norm(), 0, 1e-13);
-  EXPECT_NEAR((law.stiffness() - 1000 * Vec3::UnitZ() * Vec3::UnitZ().transpose()).norm(), 0, 1e-12);
+  for (const double way : {0.006, 0.02, 0.03, 0.3}) {
+    const ContactLaw law = contact_law(c, 0.1, Vec3::Zero(), x, Vec3(way, 0, 0));
+    EXPECT_EQ(law.grip, Grip::kSlide);
+    EXPECT_NEAR((law.force(x + Vec3(way, 0, 0)) - Vec3(-0.5, 0, 1)).norm(), 0, 1e-13);
+    for (int k = 0; k < 3; ++k)  // linear, and what it says
+      EXPECT_NEAR((law.force(x) - law.force(x + Vec3::Unit(k)) - law.stiffness().col(k)).norm(), 0, 1e-12);
+    EXPECT_EQ(law.spring == 0, way > 0.025);
+  }
 }
 
 TEST(Friction, AnchorsRideOnMovingObstacles) {
@@ -130,9 +136,9 @@ TEST(Friction, AnchorsRideOnMovingObstacles) {
   const VecX x = Vec3(0.2, 0.3, -1e-3);
   std::vector<Anchor> anchors;
   ContactStep step;
-  step.begin(model, anchors, x, VecX::Zero(3), 1e-3, 0);
+  step.begin(model, anchors, x, VecX::Zero(3), Vec3::Zero(), 1e-3, 0);
   anchors = step.finish(x);
-  step.begin(model, anchors, x, VecX::Zero(3), 1e-3, 1e-3);
+  step.begin(model, anchors, x, VecX::Zero(3), Vec3::Zero(), 1e-3, 1e-3);
   VecX f = VecX::Zero(3);
   step.add_force(x, f);
   EXPECT_GT(f[0], 0.09);  // dragged along: the belt has moved 2 mm, the spring has 100 N/m
@@ -158,7 +164,7 @@ TEST(ContactStep, DropsContactsThatWouldPullAndAddsWhatWentIn) {
   x << 0, 0, 0.001, 0, 0, 0.001, 0, 0, 0.001;
   v << 0, 0, -1, 0, 0, -1, 0, 0, 0;
   ContactStep step;
-  step.begin(model, {}, x, v, 5e-3, 0);
+  step.begin(model, {}, x, v, Vec3::Zero(), 5e-3, 0);
   EXPECT_EQ(step.active(), 2);
   x1 << 0, 0, -1e-5, 0, 0, 2e-4, 0, 0, -2e-4;  // the second turned back, the third was pushed in
   EXPECT_TRUE(step.revise(x1));
@@ -208,7 +214,7 @@ TEST(Penalty, DefaultStiffnessKeepsARestingBlockAlmostOut) {
   // A 10 cm block of 1 t/m^3 and 40 kPa, 11 x 11 nodes underneath.
   const double edge = 0.01, weight = 1e3 * 9.81 * 1e-3;
   double total = 0;
-  for (int i = 0; i < 11 * 11; ++i) total += default_stiffness(4e4, edge * edge);
+  for (int i = 0; i < 11 * 11; ++i) total += kDefaultStiffness * 4e4 * edge;
   EXPECT_LT(weight / total, 1e-3 * 0.1);
 }
 

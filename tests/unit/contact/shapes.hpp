@@ -44,6 +44,7 @@ inline ContactModel free_nodes(std::vector<Obstacle> obstacles, Index nodes, dou
   model.obstacles = std::move(obstacles);
   for (Index i = 0; i < nodes; ++i) model.nodes.push_back(i);
   model.stiffness.assign(static_cast<std::size_t>(nodes), stiffness);
+  model.elastic.assign(static_cast<std::size_t>(nodes), 0.1 * stiffness);
   return model;
 }
 
