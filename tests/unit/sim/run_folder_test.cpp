@@ -48,6 +48,8 @@ State sample_state() {
   s.liveliness_window = {0.5, 0.25};
   s.liveliness_steps = 2;
   s.events_done = {0};
+  s.contact_pairs = {4, 1};
+  s.contact_anchors = {0.1, 0.2, 0.3};
   return s;
 }
 
