@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import time
 import unittest
 
 LIMBER = os.environ["LIMBER"]
@@ -43,11 +44,20 @@ class CommandTest(unittest.TestCase):
                              f"limber {' '.join(map(str, args))}\n--- stdout\n{done.stdout}\n--- stderr\n{done.stderr}")
         return done
 
-    def start(self, *args):
+    def start(self, *args, **options):
         process = subprocess.Popen([LIMBER, *map(str, args)], cwd=self.folder, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
+                                   stderr=subprocess.PIPE, text=True, **options)
         self.addCleanup(lambda: (process.kill(), process.wait(), process.stdout.close(), process.stderr.close()))
         return process
+
+
+def wait_for(condition):
+    """Until it holds; a minute is far more than anything here takes."""
+    end = time.monotonic() + 60
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError("waited for a minute")
+        time.sleep(0.02)
 
 
 def rows(folder):

@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from common import BAR, CommandTest, files, manifest, rows, untimed
+from common import BAR, CommandTest, files, manifest, rows, untimed, wait_for
 
 CONJAC = {**BAR, "method": {"type": "conjac", "dynamic": {"auto": 3}}}
 # The mesh changes in the middle of the run, between two checkpoints and between two frames.
@@ -66,10 +66,7 @@ class Resume(CommandTest):
     def test_ctrl_c_saves_and_says_how_to_go_on(self):
         scene = self.scene(base=BAR, time={"step": 0.002, "end": 2000})
         process = self.start("run", scene, "-o", "stopped", "--set", "/method/beta=0.9")
-        for _ in range(1000):
-            if (self.folder / "stopped/steps.csv").exists() and len(rows(self.folder / "stopped")) > 15:
-                break
-            time.sleep(0.02)
+        wait_for(lambda: (self.folder / "stopped/run.json").exists() and len(rows(self.folder / "stopped")) > 15)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 0)
@@ -85,8 +82,7 @@ class Resume(CommandTest):
         self.assertEqual(untimed(self.folder / "whole"), untimed(self.folder / "stopped"))
         # Without --resume an unfinished run is not replaced.
         process = self.start("run", scene, "-o", "again", "-q")
-        while not (self.folder / "again/run.json").exists():
-            time.sleep(0.02)
+        wait_for(lambda: (self.folder / "again/run.json").exists())
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(timeout=120), 0)
         self.assertIn("unfinished run", self.limber("run", scene, "-o", "again", code=1).stderr)

@@ -6,11 +6,10 @@ import os
 import pty
 import signal
 import subprocess
-import time
 import unittest
 import xml.etree.ElementTree as xml
 
-from common import LIMBER, CommandTest, files, manifest, rows, untimed
+from common import LIMBER, CommandTest, files, manifest, rows, untimed, wait_for
 
 
 class Folder(CommandTest):
@@ -123,7 +122,7 @@ class Folder(CommandTest):
         os.close(ours)
         self.assertEqual(process.wait(timeout=120), 0)
         lines = text.decode().split("\r")
-        self.assertRegex(lines[-2], r"^step 300/300  t 0\.600  [\d.e+]+ ms \((\w+ \d+% ?)+\)  dof \d+/243  it \d+  "
+        self.assertRegex(lines[-2], r"^step 300/300  t 0\.600  [\d.e+]+ ms( \((\w+ \d+% ?)+\))?  dof \d+/243  it \d+  "
                                     r"eta 0:00\x1b\[K$")
         self.assertEqual(lines[-1], "\x1b[K", "the line is taken away at the end")
 
@@ -135,10 +134,7 @@ class Folder(CommandTest):
         (bin / "xdg-open").chmod(0o755)
         environment = {**os.environ, "PATH": f"{bin}:{os.environ['PATH']}"}
         self.limber("run", self.scene(), "--steps", 2, "-q", "--view", env=environment)
-        for _ in range(200):
-            if (self.folder / "opened").exists():
-                break
-            time.sleep(0.05)
+        wait_for(lambda: (self.folder / "opened").exists())
         page = (self.folder / "opened").read_text().strip().removeprefix("file://")
         self.assertEqual(os.path.realpath(page), os.path.realpath(self.folder / "out/bar/index.html"))
         nobody = self.limber("run", self.scene(), "--steps", 2, "-q", "--view", env={**os.environ, "PATH": "/nowhere"})
@@ -160,10 +156,7 @@ class Folder(CommandTest):
     def test_only_one_limber_writes_into_a_folder(self):
         scene = self.scene(time={"step": 0.002, "end": 1000})
         first = self.start("run", scene, "-q")
-        for _ in range(600):
-            if (self.folder / "out/bar/run.json").exists():
-                break
-            time.sleep(0.05)
+        wait_for(lambda: (self.folder / "out/bar/run.json").exists())
         self.assertIn("another limber is writing", self.limber("run", scene, "--overwrite", code=4).stderr)
         first.send_signal(signal.SIGINT)
         self.assertEqual(first.wait(timeout=120), 0)
