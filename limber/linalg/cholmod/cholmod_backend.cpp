@@ -7,6 +7,7 @@
 
 #include <cholmod.h>
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
@@ -35,6 +36,19 @@ struct Common {
   ~Common() { cholmod_finish(&c); }
   Common(const Common&) = delete;
   Common& operator=(const Common&) = delete;
+};
+
+// CHOLMOD starts OpenMP threads for loops of a few microseconds, however few cores there are. While this
+// object lives it starts none.
+class NoThreads {
+ public:
+  NoThreads() : levels_(omp_get_max_active_levels()) { omp_set_max_active_levels(0); }
+  ~NoThreads() { omp_set_max_active_levels(levels_); }
+  NoThreads(const NoThreads&) = delete;
+  NoThreads& operator=(const NoThreads&) = delete;
+
+ private:
+  int levels_;
 };
 
 // Borrows the columns of a matrix for CHOLMOD.
@@ -78,6 +92,7 @@ class CholmodBackend final : public CholeskyBackend {
     if (const FactorStatus bad = find_not_finite(); !bad.ok) return bad;
     cholmod_sparse S = borrow_matrix();
     common_.c.status = CHOLMOD_OK;
+    const NoThreads no_threads;
     cholmod_factorize(&S, L_, &common_.c);
     if (common_.c.status == CHOLMOD_NOT_POSDEF) return failure(static_cast<Eigen::Index>(L_->minor));
     check("factorisation");

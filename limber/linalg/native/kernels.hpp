@@ -8,12 +8,17 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
+
+// The kernels are compiled several times, for different instruction sets. What they share must leave no copy
+// of its own behind: the linker would keep one of them for all.
+#define LIMBER_INLINE __attribute__((always_inline)) inline
 
 namespace limber::sparse {
 
 inline constexpr int kStrip = 8;  // rows of a strip
 
-inline long round_up(long n) { return (n + kStrip - 1) / kStrip * kStrip; }
+LIMBER_INLINE long round_up(long n) { return (n + kStrip - 1) / kStrip * kStrip; }
 
 // A panel in memory. `Value` is double or const double.
 template <class Value>
@@ -21,16 +26,16 @@ struct PanelOf {
   Value* values;
   long K, M;  // pivot columns, further rows (without padding)
 
-  long pivot_strips() const { return (K + kStrip - 1) / kStrip; }
-  long strips() const { return pivot_strips() + (M + kStrip - 1) / kStrip; }
+  LIMBER_INLINE long pivot_strips() const { return (K + kStrip - 1) / kStrip; }
+  LIMBER_INLINE long strips() const { return pivot_strips() + (M + kStrip - 1) / kStrip; }
   // The first entry (column 0) of strip s. Strip s of the pivots has 8 (s + 1) columns, K at most.
-  long offset(long s) const {
+  LIMBER_INLINE long offset(long s) const {
     const long P = pivot_strips();
     return s < P ? kStrip * kStrip / 2 * s * (s + 1)
                  : kStrip * kStrip / 2 * P * (P - 1) + kStrip * K * (P > 0 ? s - P + 1 : 0);
   }
-  Value* strip(long s) const { return values + offset(s); }
-  long size() const { return offset(strips()); }
+  LIMBER_INLINE Value* strip(long s) const { return values + offset(s); }
+  LIMBER_INLINE long size() const { return offset(strips()); }
 };
 using Panel = PanelOf<double>;
 using ConstPanel = PanelOf<const double>;
@@ -41,12 +46,12 @@ inline constexpr long kBlock = 192;
 
 // An update, M x M, is stored as its lower triangle, in block columns of kBlock columns that start with their
 // diagonal. Rows are padded to whole strips.
-inline std::int64_t update_offset(long M, long block) {
+LIMBER_INLINE std::int64_t update_offset(long M, long block) {
   const std::int64_t rows = round_up(M);
   return kBlock * (block * rows - kBlock * (static_cast<std::int64_t>(block) * (block - 1) / 2));
 }
-inline long update_ld(long M, long block) { return round_up(M) - block * kBlock; }
-inline std::int64_t update_size(long M) {
+LIMBER_INLINE long update_ld(long M, long block) { return round_up(M) - block * kBlock; }
+LIMBER_INLINE std::int64_t update_size(long M) {
   const long full = round_up(M) / kBlock, rest = round_up(M) - full * kBlock;
   return update_offset(M, full) + static_cast<std::int64_t>(rest) * rest;
 }
@@ -64,8 +69,9 @@ struct UpdateView {
   const Run* runs;
   int count;
 
+  LIMBER_INLINE long ld(long c) const { return update_ld(M, c / kBlock); }
   // Column c, to be indexed by the row of the update, from c on.
-  const double* column(long c) const {
+  LIMBER_INLINE const double* column(long c) const {
     const long block = c / kBlock;
     return values + update_offset(M, block) + (c - block * kBlock) * update_ld(M, block) - block * kBlock;
   }
@@ -87,7 +93,8 @@ struct Kernels {
                    bool add, double* C, long ld);
 
   // Factors the columns [c0, c1) (c0 a multiple of 8, c1 too or K) of the rows in the strips [c0 / 8, end).
-  // X: the assembled entries, less the products with columns before c0; its first entry is (c0, c0).
+  // X: the assembled entries, less the products with columns before c0; its first entry is (c0, c0), and its
+  // columns are padded to a multiple of 8.
   // `floor[c]`: the size that the pivot of column c must exceed.
   BadPivot (*factor)(const Panel& L, long c0, long c1, long end, const double* X, long ld,
                      const double* floor);
@@ -99,11 +106,11 @@ struct Kernels {
   void (*add_update)(const UpdateView& update, long row0, long row1, long col0, long col1, double* C,
                      long ld);
 
-  // One front of a sweep with `lanes` right-hand sides (a multiple of 8, up to 32). `x`: the rows of the
-  // front with their padding, `lanes` consecutive doubles each. Forward: x1 <- L1^-1 x1, x2 <- -L2 x1.
+  // One front of a sweep with `lanes` right-hand sides (a multiple of 8, up to 32). Rows are `ld` doubles
+  // apart: x1: the pivot rows; row r below them lies at x + below[r]. Forward: x1 <- L1^-1 x1, x2 += -L2 x1.
   // Backward: x1 <- L1^-T (x1 - L2^T x2).
-  void (*forward)(const ConstPanel& L, int lanes, double* x);
-  void (*backward)(const ConstPanel& L, int lanes, double* x);
+  void (*forward)(const ConstPanel& L, int lanes, long ld, double* x1, double* x, const long* below);
+  void (*backward)(const ConstPanel& L, int lanes, long ld, double* x1, const double* x, const long* below);
 
   // The same with one right-hand side, in pieces. `x`: the pivot rows with their padding. c0 is a multiple of
   // 8, c1 too or K. x[c0, c1) <- L^-1 x[c0, c1) with the diagonal block of these columns.
@@ -117,7 +124,11 @@ struct Kernels {
   void (*backward_pivots)(const ConstPanel& L, long c0, long c1, double* x, double* sums);
 };
 
-// The best set that this machine can run.
+// The sets that this machine can run, the best one first.
+const std::vector<const Kernels*>& all_kernels();
+// The best one, or the one that was chosen.
 const Kernels& kernels();
+// For tests and benchmarks; not while anything is being factored or solved.
+void choose_kernels(const Kernels& kernels);
 
 }  // namespace limber::sparse

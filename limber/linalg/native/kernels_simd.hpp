@@ -1,6 +1,5 @@
 // The kernels, for the instruction set that the including file is compiled for. Each kernels_*.cpp includes
-// this inside a namespace of its own. Nothing of the standard library is used here, so that no shared inline
-// function gets compiled for instructions that the machine may lack.
+// this inside a namespace of its own. Nothing of the standard library is used here: see LIMBER_INLINE.
 
 #if defined(__AVX512F__)
 constexpr int kLanes = 8, kRows = 3, kCols = 8;  // a tile: 3 strips x 8 columns, 24 of 32 registers
@@ -17,6 +16,15 @@ typedef double Vec __attribute__((vector_size(kLanes * 8), aligned(8), may_alias
 
 inline Vec load(const double* p) { return *reinterpret_cast<const Vec*>(p); }
 inline void store(double* p, Vec v) { *reinterpret_cast<Vec*>(p) = v; }
+
+// Keeps a value in its register: without it the compiler folds one load into each of its uses.
+inline void pin(Vec& v) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(v));
+#elif defined(__x86_64__)
+  asm("" : "+x"(v));
+#endif
+}
 
 // S strips by C columns in registers.
 template <int S, int C>
@@ -105,58 +113,52 @@ void multiply(const ConstPanel& L, long a0, long a1, long b0, long b1, long k0, 
 
 // x, 8x8 column-major, becomes the factor of its lower triangle, with zeros above; columns from w on become
 // those of the unit matrix. `inverse` gets the inverse of the diagonal. False, with `bad`, for a bad pivot.
+// As L D L^T first: one division per column is all that the next column waits for, and the square roots are
+// taken together.
 inline bool factor_8x8(double* __restrict x, double* __restrict inverse, int w, const double* floor,
                        BadPivot* bad) {
+  Vec t[kStrip][kParts];
+  double pivot[kStrip] __attribute__((aligned(64)));
+  for (int c = 0; c < kStrip; ++c)
+    for (int h = 0; h < kParts; ++h) t[c][h] = load(x + kStrip * c + h * kLanes);
   for (int c = 0; c < kStrip; ++c) {
-    if (c >= w) {
-      for (int r = 0; r < kStrip; ++r) x[kStrip * c + r] = r == c ? 1.0 : 0.0;
-      inverse[c] = 1;
-      continue;
+    const double d = c < w ? t[c][c / kLanes][c % kLanes] : 1.0;
+    pivot[c] = d;
+    const double inv = 1 / d;
+    Vec scaled[kParts];
+    for (int h = 0; h < kParts; ++h) scaled[h] = t[c][h] * inv;
+    for (int j = c + 1; j < kStrip; ++j) {
+      const double y = t[c][j / kLanes][j % kLanes];
+      for (int h = 0; h < kParts; ++h) t[j][h] -= scaled[h] * y;
     }
-    const double d = x[kStrip * c + c];
-    if (!(d > floor[c] && d <= 1.7e308)) {
+  }
+  for (int c = 0; c < w; ++c)
+    if (!(pivot[c] > floor[c] && pivot[c] <= 1.7e308)) {
       bad->column = c;
-      bad->value = d;
+      bad->value = pivot[c];
       return false;
     }
-    const double l = __builtin_sqrt(d), inv = 1 / l;
-    inverse[c] = inv;
-    Vec column[kParts];
-    for (int h = 0; h < kParts; ++h) {
-      column[h] = load(x + kStrip * c + h * kLanes) * inv;
-      store(x + kStrip * c + h * kLanes, column[h]);
-    }
-    for (int j = c + 1; j < w; ++j) {
-      const double y = x[kStrip * c + j];
-      for (int h = 0; h < kParts; ++h)
-        store(x + kStrip * j + h * kLanes, load(x + kStrip * j + h * kLanes) - column[h] * y);
-    }
-    x[kStrip * c + c] = l;
+  for (int c = 0; c < kStrip; ++c) inverse[c] = 1 / __builtin_sqrt(pivot[c]);
+  for (int c = 0; c < kStrip; ++c) {
+    for (int h = 0; h < kParts; ++h) store(x + kStrip * c + h * kLanes, t[c][h] * inverse[c]);
     for (int r = 0; r < c; ++r) x[kStrip * c + r] = 0;
   }
   return true;
 }
 
-// The columns [g, g + kCols) of S strips from strip `a` on: X less the products with the columns [c0, g),
-// times the inverse transpose of the diagonal block. `pivots`: the strip of the pivot rows, moved to the row
-// of g.
+// The columns [g, g + w) of S strips from strip `a` on, w <= kCols: X less the products with the columns [c0,
+// g), times the inverse transpose of the diagonal block. `pivots`: the strip of the pivot rows, moved to the
+// row of g; `d`: the diagonal block itself, 8x8, unit columns beyond the last one. X may be read beyond w
+// columns.
 template <int S>
-inline void solve_tile(const Panel& L, long a, const double* pivots, const double* inverse, long c0, long g,
-                       int w, const double* X, long ld) {
+inline void solve_tile(const Panel& L, long a, const double* pivots, const double* __restrict d,
+                       const double* __restrict inverse, long c0, long g, int w, const double* X, long ld) {
   Tile<S, kCols> tile;
   const double* strips[S];
   for (int s = 0; s < S; ++s) strips[s] = L.strip(a + s) + kStrip * c0;
-  if (w >= kCols) {
-    tile.read(X, ld);
-  } else {
-    tile.zero();
-    for (int s = 0; s < S; ++s)
-      for (int c = 0; c < w; ++c)
-        for (int h = 0; h < kParts; ++h) tile.t[s][c][h] = load(X + kStrip * s + h * kLanes + c * ld);
-  }
+  tile.read(X, ld);
   tile.subtract_product(strips, pivots + kStrip * c0, g - c0);
-  const double* d = pivots + kStrip * g;
-  for (int c = 0; c < kCols && c < w; ++c) {
+  for (int c = 0; c < kCols; ++c) {
     const double inv = inverse[c];
     for (int s = 0; s < S; ++s)
       for (int h = 0; h < kParts; ++h) tile.t[s][c][h] *= inv;
@@ -168,26 +170,26 @@ inline void solve_tile(const Panel& L, long a, const double* pivots, const doubl
   }
   for (int s = 0; s < S; ++s) {
     double* out = L.strip(a + s) + kStrip * g;
-    for (int c = 0; c < kCols && c < w; ++c)
-      for (int h = 0; h < kParts; ++h) store(out + kStrip * c + h * kLanes, tile.t[s][c][h]);
+    for (int c = 0; c < kCols; ++c)
+      if (c < w)
+        for (int h = 0; h < kParts; ++h) store(out + kStrip * c + h * kLanes, tile.t[s][c][h]);
   }
 }
 
-inline void solve_group(const Panel& L, long c0, long g, int w, const double* inverse, long r0, long r1,
-                        const double* X, long ld) {
+inline void solve_group(const Panel& L, long c0, long g, int w, const double* d, const double* inverse,
+                        long r0, long r1, const double* X, long ld) {
   const double* pivots = L.strip(g / kStrip);
   for (int c = 0; c < w; c += kCols) {
-    const double* p = pivots + c;
-    const double* x = X + (g + c - c0) * ld;
+    const double *p = pivots + c, *dc = d + (kStrip + 1) * c, *x = X + (g + c - c0) * ld;
     long r = r0;
     for (; r + kRows <= r1; r += kRows)
-      solve_tile<kRows>(L, r, p, inverse + c, c0, g + c, w - c, x + kStrip * (r - r0), ld);
+      solve_tile<kRows>(L, r, p, dc, inverse + c, c0, g + c, w - c, x + kStrip * (r - r0), ld);
     if constexpr (kRows == 3)
       if (r + 2 <= r1) {
-        solve_tile<2>(L, r, p, inverse + c, c0, g + c, w - c, x + kStrip * (r - r0), ld);
+        solve_tile<2>(L, r, p, dc, inverse + c, c0, g + c, w - c, x + kStrip * (r - r0), ld);
         r += 2;
       }
-    for (; r < r1; ++r) solve_tile<1>(L, r, p, inverse + c, c0, g + c, w - c, x + kStrip * (r - r0), ld);
+    for (; r < r1; ++r) solve_tile<1>(L, r, p, dc, inverse + c, c0, g + c, w - c, x + kStrip * (r - r0), ld);
   }
 }
 
@@ -200,11 +202,9 @@ BadPivot factor(const Panel& L, long c0, long c1, long end, const double* X, lon
     double* strip = L.strip(s);
     double block[kStrip * kStrip] __attribute__((aligned(64))), inverse[kStrip];
     const double* strips[1] = {strip + kStrip * c0};
-    for (int c = 0; c < w; c += kCols) {
+    for (int c = 0; c < kStrip; c += kCols) {
       Tile<1, kCols> tile;
-      tile.zero();
-      for (int i = 0; i < kCols && c + i < w; ++i)
-        for (int h = 0; h < kParts; ++h) tile.t[0][i][h] = load(x + (c + i) * ld + h * kLanes);
+      tile.read(x + c * ld, ld);
       tile.subtract_product(strips, strip + kStrip * c0 + c, g - c0);
       tile.write(block + kStrip * c, kStrip);
     }
@@ -212,8 +212,8 @@ BadPivot factor(const Panel& L, long c0, long c1, long end, const double* X, lon
       bad.column += g;
       return bad;
     }
-    for (int i = 0; i < kStrip * w; ++i) strip[kStrip * g + i] = block[i];
-    solve_group(L, c0, g, w, inverse, s + 1, end, X + kStrip * (s + 1) - c0, ld);
+    for (int i = 0; i < kStrip * w; i += kLanes) store(strip + kStrip * g + i, load(block + i));
+    solve_group(L, c0, g, w, block, inverse, s + 1, end, X + kStrip * (s + 1) - c0, ld);
   }
   return bad;
 }
@@ -222,32 +222,61 @@ void solve_rows(const Panel& L, long c0, long c1, long r0, long r1, const double
   for (long g = c0; g < c1; g += kStrip) {
     const int w = static_cast<int>(c1 - g < kStrip ? c1 - g : kStrip);
     const double* strip = L.strip(g / kStrip) + kStrip * g;
-    double inverse[kStrip] = {};
-    for (int c = 0; c < w; ++c) inverse[c] = 1 / strip[kStrip * c + c];
-    solve_group(L, c0, g, w, inverse, r0, r1, X, ld);
+    double block[kStrip * kStrip] __attribute__((aligned(64))), inverse[kStrip];
+    for (int i = 0; i < kStrip * kStrip; i += kLanes)
+      store(block + i, i < kStrip * w ? load(strip + i) : Vec{});
+    for (int c = 0; c < kStrip; ++c) {
+      if (c >= w) block[(kStrip + 1) * c] = 1;
+      inverse[c] = 1 / block[(kStrip + 1) * c];
+    }
+    solve_group(L, c0, g, w, block, inverse, r0, r1, X, ld);
   }
 }
 
-inline void add(double* y, const double* x, long n) {
+// y[0, n) += x[0, n) for three columns each, n a multiple of 3.
+inline void add3(double* y, long ldy, const double* x, long ldx, long n) {
+#if defined(__AVX512F__)
   long i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(y + i, load(y + i) + load(x + i));
-  for (; i < n; ++i) y[i] += x[i];
+  for (; i + 8 <= n; i += 8)
+    for (int c = 0; c < 3; ++c) store(y + c * ldy + i, load(y + c * ldy + i) + load(x + c * ldx + i));
+  if (i < n) {
+    const __mmask8 rest = static_cast<__mmask8>((1 << (n - i)) - 1);
+    for (int c = 0; c < 3; ++c)
+      _mm512_mask_storeu_pd(y + c * ldy + i, rest,
+                            _mm512_add_pd(_mm512_maskz_loadu_pd(rest, y + c * ldy + i),
+                                          _mm512_maskz_loadu_pd(rest, x + c * ldx + i)));
+  }
+#else
+  for (int c = 0; c < 3; ++c) {
+    long i = 0;
+    for (; i + kLanes <= n; i += kLanes)
+      store(y + c * ldy + i, load(y + c * ldy + i) + load(x + c * ldx + i));
+    for (; i < n; ++i) y[c * ldy + i] += x[c * ldx + i];
+  }
+#endif
 }
 
+// Node by node: three columns, and the whole diagonal block although only its lower triangle is used.
 void add_update(const UpdateView& update, long row0, long row1, long col0, long col1, double* C, long ld) {
+  int first_rows = 0;  // runs before it lie above row0
+  while (first_rows < update.count && update.runs[first_rows].to + update.runs[first_rows].length <= row0)
+    ++first_rows;
   for (int q = 0; q < update.count; ++q) {
     const Run& columns = update.runs[q];
+    if (columns.to >= col1) break;
     const long begin = columns.to > col0 ? columns.to : col0;
     const long end = columns.to + columns.length < col1 ? columns.to + columns.length : col1;
-    for (long col = begin; col < end; ++col) {
-      const double* from = update.column(columns.from + (col - columns.to));
+    for (long col = begin; col < end; col += 3) {
+      const long from_col = columns.from + (col - columns.to), from_ld = update.ld(from_col);
+      const double* from = update.column(from_col);
       double* to = C + (col - col0) * ld - row0;
-      for (int p = q; p < update.count; ++p) {
+      for (int p = first_rows > q ? first_rows : q; p < update.count; ++p) {
         const Run& rows = update.runs[p];
+        if (rows.to >= row1) break;
         long first = rows.to > row0 ? rows.to : row0;
         if (p == q && col > first) first = col;
         const long last = rows.to + rows.length < row1 ? rows.to + rows.length : row1;
-        if (first < last) add(to + first, from + rows.from + (first - rows.to), last - first);
+        add3(to + first, ld, from + rows.from + (first - rows.to), from_ld, last - first);
       }
     }
   }

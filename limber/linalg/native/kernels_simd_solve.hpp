@@ -3,31 +3,36 @@
 // ---- many right-hand sides: they lie in the lanes ----
 
 constexpr int kSides = kLanes == 8 ? 4 : 2;  // registers of right-hand sides at a time, at most
-constexpr int kSweepRows = 4;                // rows or columns of L at a time
+constexpr int kGroup = 4;                    // rows or columns of L at a time
+constexpr long kPassStrips = 4;  // strips of rows below that pass by all columns of a backward sweep
 
-// R consecutive rows (forward) or columns (backward) of the front times V registers of right-hand sides.
+// Rows or columns of the front times V registers of right-hand sides.
 template <int V>
 struct Sides {
-  Vec t[kSweepRows][V];
+  Vec t[kGroup][V];
 
   void zero() {
-    for (int r = 0; r < kSweepRows; ++r)
+    for (int r = 0; r < kGroup; ++r)
       for (int v = 0; v < V; ++v) t[r][v] = Vec{};
   }
-  void read(const double* x, long ld) {
-    for (int r = 0; r < kSweepRows; ++r)
-      for (int v = 0; v < V; ++v) t[r][v] = load(x + r * ld + v * kLanes);
+  void read(const double* x, long ld, long count) {
+    for (int r = 0; r < kGroup; ++r)
+      for (int v = 0; v < V; ++v) t[r][v] = r < count ? load(x + r * ld + v * kLanes) : Vec{};
   }
-  void write(double* x, long ld) const {
-    for (int r = 0; r < kSweepRows; ++r)
-      for (int v = 0; v < V; ++v) store(x + r * ld + v * kLanes, t[r][v]);
+  void write(double* x, long ld, long count) const {
+    for (int r = 0; r < kGroup; ++r)
+      if (r < count)
+        for (int v = 0; v < V; ++v) store(x + r * ld + v * kLanes, t[r][v]);
   }
   // t[r] -= sum over k of l[k * step + r * row_step] x[k]
   void subtract_product(const double* l, long step, long row_step, const double* x, long ld, long k) {
     for (long i = 0; i < k; ++i) {
       Vec y[V];
-      for (int v = 0; v < V; ++v) y[v] = load(x + i * ld + v * kLanes);
-      for (int r = 0; r < kSweepRows; ++r) {
+      for (int v = 0; v < V; ++v) {
+        y[v] = load(x + i * ld + v * kLanes);
+        pin(y[v]);
+      }
+      for (int r = 0; r < kGroup; ++r) {
         const double a = l[i * step + r * row_step];
         for (int v = 0; v < V; ++v) t[r][v] -= y[v] * a;
       }
@@ -38,65 +43,78 @@ struct Sides {
 // Columns go in blocks of kDepth, so that their right-hand sides stay in the cache while all rows below pass
 // by.
 template <int V>
-void forward_sides(const ConstPanel& L, double* x, long ld) {
-  const long pivot_strips = L.pivot_strips(), strips = L.strips();
+void forward_sides(const ConstPanel& L, long ld, double* x1, double* x, const long* below) {
+  const long pivot_strips = L.pivot_strips();
   for (long c0 = 0; c0 < L.K; c0 += kDepth) {
     const long c1 = c0 + kDepth < L.K ? c0 + kDepth : L.K;
-    for (long row = c0; row < c1; row += kSweepRows) {
+    for (long row = c0; row < c1; row += kGroup) {
       const double* l = L.strip(row / kStrip) + row % kStrip;
       Sides<V> t;
-      t.read(x + row * ld, ld);
-      t.subtract_product(l + kStrip * c0, kStrip, 1, x + c0 * ld, ld, row - c0);
-      for (int c = 0; c < kSweepRows && row + c < c1; ++c) {
+      t.read(x1 + row * ld, ld, c1 - row);
+      t.subtract_product(l + kStrip * c0, kStrip, 1, x1 + c0 * ld, ld, row - c0);
+      for (int c = 0; c < kGroup && row + c < c1; ++c) {
         const double* column = l + kStrip * (row + c);
         const double inverse = 1 / column[c];
         for (int v = 0; v < V; ++v) t.t[c][v] *= inverse;
-        for (int r = c + 1; r < kSweepRows; ++r)
+        for (int r = c + 1; r < kGroup; ++r)
           for (int v = 0; v < V; ++v) t.t[r][v] -= t.t[c][v] * column[r];
       }
-      t.write(x + row * ld, ld);
+      t.write(x1 + row * ld, ld, c1 - row);
     }
-    for (long s = (c1 + kStrip - 1) / kStrip; s < strips; ++s)
-      for (int half = 0; half < kStrip; half += kSweepRows) {
-        const long row = kStrip * s + half;
-        Sides<V> t;
-        if (c0 == 0 && s >= pivot_strips)
-          t.zero();
-        else
-          t.read(x + row * ld, ld);
-        t.subtract_product(L.strip(s) + half + kStrip * c0, kStrip, 1, x + c0 * ld, ld, c1 - c0);
-        t.write(x + row * ld, ld);
-      }
+    for (long row = round_up(c1); row < L.K; row += kGroup) {
+      Sides<V> t;
+      t.read(x1 + row * ld, ld, L.K - row);
+      t.subtract_product(L.strip(row / kStrip) + row % kStrip + kStrip * c0, kStrip, 1, x1 + c0 * ld, ld,
+                         c1 - c0);
+      t.write(x1 + row * ld, ld, L.K - row);
+    }
+    for (long row = 0; row < L.M; row += kGroup) {
+      const double* l = L.strip(pivot_strips + row / kStrip) + row % kStrip;
+      Sides<V> t;
+      t.zero();
+      t.subtract_product(l + kStrip * c0, kStrip, 1, x1 + c0 * ld, ld, c1 - c0);
+      for (int r = 0; r < kGroup; ++r)
+        if (row + r < L.M) {
+          double* to = x + below[row + r];
+          for (int v = 0; v < V; ++v) store(to + v * kLanes, load(to + v * kLanes) + t.t[r][v]);
+        }
+    }
   }
 }
 
-// The columns [c0, c1) less the products with the rows of the strips [s0, s1), which lie below them.
+// The columns [c0, c1) less the products with `rows` rows y from strip s on, which lie below them.
 template <int V>
-void backward_block(const ConstPanel& L, long c0, long c1, long s0, long s1, double* x, long ld) {
-  for (long c = c0; c < c1; c += kSweepRows) {
-    const long width = c1 - c < kSweepRows ? c1 - c : kSweepRows;
+inline void backward_pass(const ConstPanel& L, long c0, long c1, long s, long rows, const double* y, long ldy,
+                          double* x1, long ld) {
+  for (long c = c0; c < c1; c += kGroup) {
+    const long width = c1 - c < kGroup ? c1 - c : kGroup;
     Sides<V> t;
-    t.read(x + c * ld, ld);
-    for (long s = s0; s < s1; ++s) {
-      const double* l = L.strip(s) + kStrip * c;
-      if (width == kSweepRows)
-        t.subtract_product(l, 1, kStrip, x + kStrip * s * ld, ld, kStrip);
+    t.read(x1 + c * ld, ld, width);
+    for (long r = 0; r < rows; r += kStrip) {
+      const double* l = L.strip(s + r / kStrip) + kStrip * c;
+      const long count = rows - r < kStrip ? rows - r : kStrip;
+      if (width == kGroup)
+        t.subtract_product(l, 1, kStrip, y + r * ldy, ldy, count);
       else
-        for (long i = 0; i < kStrip; ++i)
-          for (int r = 0; r < width; ++r)
-            for (int v = 0; v < V; ++v)
-              t.t[r][v] -= load(x + (kStrip * s + i) * ld + v * kLanes) * l[kStrip * r + i];
+        for (long i = 0; i < count; ++i)
+          for (int j = 0; j < width; ++j)
+            for (int v = 0; v < V; ++v) t.t[j][v] -= load(y + (r + i) * ldy + v * kLanes) * l[kStrip * j + i];
     }
-    t.write(x + c * ld, ld);
+    t.write(x1 + c * ld, ld, width);
   }
 }
 
 template <int V>
-void backward_sides(const ConstPanel& L, double* x, long ld) {
-  constexpr long kDeep = kDepth / kStrip;
-  const long pivot_strips = L.pivot_strips(), strips = L.strips();
-  for (long s = pivot_strips; s < strips; s += kDeep)
-    backward_block<V>(L, 0, L.K, s, s + kDeep < strips ? s + kDeep : strips, x, ld);
+void backward_sides(const ConstPanel& L, long ld, double* x1, const double* x, const long* below) {
+  constexpr long kPass = kPassStrips * kStrip;
+  double y[kPass * V * kLanes] __attribute__((aligned(64)));
+  const long pivot_strips = L.pivot_strips();
+  for (long row = 0; row < L.M; row += kPass) {
+    const long rows = row + kPass < L.M ? kPass : L.M - row;
+    for (long r = 0; r < rows; ++r)
+      for (int v = 0; v < V; ++v) store(y + (r * V + v) * kLanes, load(x + below[row + r] + v * kLanes));
+    backward_pass<V>(L, 0, L.K, pivot_strips + row / kStrip, rows, y, V * kLanes, x1, ld);
+  }
   for (long block = (L.K - 1) / kDepth * kDepth; block >= 0; block -= kDepth) {
     const long end = block + kDepth < L.K ? block + kDepth : L.K;
     for (long c = block + (end - 1 - block) / kStrip * kStrip; c >= block; c -= kStrip) {
@@ -105,35 +123,39 @@ void backward_sides(const ConstPanel& L, double* x, long ld) {
       const int width = static_cast<int>(end - c < kStrip ? end - c : kStrip);
       for (int r = width - 1; r >= 0; --r) {
         Vec t[V];
-        for (int v = 0; v < V; ++v) t[v] = load(x + (c + r) * ld + v * kLanes);
+        for (int v = 0; v < V; ++v) t[v] = load(x1 + (c + r) * ld + v * kLanes);
         for (int i = r + 1; i < width; ++i)
-          for (int v = 0; v < V; ++v) t[v] -= load(x + (c + i) * ld + v * kLanes) * l[kStrip * r + i];
+          for (int v = 0; v < V; ++v) t[v] -= load(x1 + (c + i) * ld + v * kLanes) * l[kStrip * r + i];
         const double inverse = 1 / l[kStrip * r + r];
-        for (int v = 0; v < V; ++v) store(x + (c + r) * ld + v * kLanes, t[v] * inverse);
+        for (int v = 0; v < V; ++v) store(x1 + (c + r) * ld + v * kLanes, t[v] * inverse);
       }
-      if (c > block) backward_block<V>(L, block, c, c / kStrip, c / kStrip + 1, x, ld);
+      if (c > block) backward_pass<V>(L, block, c, c / kStrip, width, x1 + c * ld, ld, x1, ld);
     }
-    if (block > 0) backward_block<V>(L, 0, block, block / kStrip, (end + kStrip - 1) / kStrip, x, ld);
+    for (long row = block; block > 0 && row < end; row += kPass)
+      backward_pass<V>(L, 0, block, row / kStrip, row + kPass < end ? kPass : end - row, x1 + row * ld, ld,
+                       x1, ld);
   }
 }
 
-void forward(const ConstPanel& L, int lanes, double* x) {
+void forward(const ConstPanel& L, int lanes, long ld, double* x1, double* x, const long* below) {
   int done = 0;
-  for (; done + kSides * kLanes <= lanes; done += kSides * kLanes) forward_sides<kSides>(L, x + done, lanes);
+  for (; done + kSides * kLanes <= lanes; done += kSides * kLanes)
+    forward_sides<kSides>(L, ld, x1 + done, x + done, below);
   if constexpr (kSides == 4) {
-    if (lanes - done == 3 * kLanes) forward_sides<3>(L, x + done, lanes);
-    if (lanes - done == 2 * kLanes) forward_sides<2>(L, x + done, lanes);
-    if (lanes - done == 1 * kLanes) forward_sides<1>(L, x + done, lanes);
+    if (lanes - done == 3 * kLanes) forward_sides<3>(L, ld, x1 + done, x + done, below);
+    if (lanes - done == 2 * kLanes) forward_sides<2>(L, ld, x1 + done, x + done, below);
+    if (lanes - done == 1 * kLanes) forward_sides<1>(L, ld, x1 + done, x + done, below);
   }
 }
 
-void backward(const ConstPanel& L, int lanes, double* x) {
+void backward(const ConstPanel& L, int lanes, long ld, double* x1, const double* x, const long* below) {
   int done = 0;
-  for (; done + kSides * kLanes <= lanes; done += kSides * kLanes) backward_sides<kSides>(L, x + done, lanes);
+  for (; done + kSides * kLanes <= lanes; done += kSides * kLanes)
+    backward_sides<kSides>(L, ld, x1 + done, x + done, below);
   if constexpr (kSides == 4) {
-    if (lanes - done == 3 * kLanes) backward_sides<3>(L, x + done, lanes);
-    if (lanes - done == 2 * kLanes) backward_sides<2>(L, x + done, lanes);
-    if (lanes - done == 1 * kLanes) backward_sides<1>(L, x + done, lanes);
+    if (lanes - done == 3 * kLanes) backward_sides<3>(L, ld, x1 + done, x + done, below);
+    if (lanes - done == 2 * kLanes) backward_sides<2>(L, ld, x1 + done, x + done, below);
+    if (lanes - done == 1 * kLanes) backward_sides<1>(L, ld, x1 + done, x + done, below);
   }
 }
 

@@ -78,6 +78,7 @@ class NativeBackend final : public CholeskyBackend {
 
   Fronts f_;
   Plan plan_;
+  Schedule schedule_;
   long most_rows_ = 0, most_pivots_ = 0;  // of a front, padding counted
   Buffer values_, shared_updates_, tail_sum_;
   std::vector<Space> spaces_;

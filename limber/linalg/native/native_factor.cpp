@@ -29,8 +29,8 @@ void NativeBackend::analyze(const BlockPattern& pattern, std::span<const Index> 
   const Elimination e = eliminate(pattern, tail, ordering);
   f_ = make_fronts(pattern, e);
   plan_ = make_plan(f_);
+  schedule_ = Schedule();
   values_.resize(static_cast<std::size_t>(f_.values));
-  shared_updates_.resize(static_cast<std::size_t>(plan_.shared_updates));
   const long t = f_.tail > 0 ? f_.fronts.back().padded_pivots() : 0;
   tail_sum_.resize(static_cast<std::size_t>(t * t));
   spaces_.clear();
@@ -51,7 +51,9 @@ void NativeBackend::analyze(const BlockPattern& pattern, std::span<const Index> 
 }
 
 void NativeBackend::prepare(const BlockMatrix& A, int workers) {
-  if (spaces_.size() < static_cast<std::size_t>(workers)) {
+  if (schedule_.threads != workers) {
+    schedule_ = make_schedule(f_, plan_, workers);
+    shared_updates_.resize(static_cast<std::size_t>(schedule_.shared_updates));
     spaces_.resize(workers);
     for (Space& space : spaces_) {
       space.updates.resize(static_cast<std::size_t>(plan_.thread_updates));
@@ -74,16 +76,17 @@ void NativeBackend::prepare(const BlockMatrix& A, int workers) {
 
 FactorStatus NativeBackend::factor(const BlockMatrix& A) {
   const auto start = std::chrono::steady_clock::now();
-  const int workers = plan_.cost < kOneThread ? 1 : std::max(1, std::min<int>(threads(), plan_.graph.size()));
+  const int workers = plan_.cost < kOneThread ? 1 : threads();
   prepare(A, workers);
-  plan_.graph.execute(workers, [&](Index task, int worker) { run(plan_.tasks[task], A, spaces_[worker]); });
+  schedule_.graph.execute(workers,
+                          [&](Index task, int worker) { run(schedule_.tasks[task], A, spaces_[worker]); });
   stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return status();
 }
 
 FactorStatus NativeBackend::factor_tail(const BlockMatrix& A) {
   if (f_.tail == 0) return {};
-  prepare(A, 1);
+  prepare(A, schedule_.threads);
   factor_tail_front(A, spaces_[0]);
   return status();
 }
@@ -122,6 +125,8 @@ void NativeBackend::run(const Task& task, const BlockMatrix& A, Space& space) {
       break;
     case Task::Kind::kUpdate:
       if (!failed_[task.front]) update_tile(f_.fronts[task.front], task.i, task.j, space);
+      break;
+    case Task::Kind::kGate:
       break;
   }
 }

@@ -6,8 +6,9 @@
 namespace limber::sparse {
 namespace {
 
+// Below this number of products [doubles of L times lanes] waking other threads costs more than it brings.
+constexpr std::int64_t kOneThread = 400'000;
 constexpr Eigen::Index kMostLanes = 32;  // right-hand sides of one sweep
-constexpr int kTopLanes = 16;            // lanes of one thread above the units
 constexpr std::int64_t kLargePanel = 1
                                      << 18;  // doubles; with one right-hand side larger panels are shared out
 constexpr long kPieceStrips = 32;            // rows of a piece of such a panel
@@ -25,40 +26,39 @@ struct NativeBackend::Sweep {
 
   double* node(Index row) const { return x + 3L * row * lanes; }
 
-  // Lanes [lane, lane + width) of the front's rows to and from `front`.
+  // The lanes [lane, lane + width); `v` is scratch.
   void forward(Index s, int lane, int width, double* v) const {
     const Front& front = b.f_.fronts[s];
-    const long K = front.K(), Kp = front.padded_pivots();
-    copy_in(node(front.first) + lane, K, width, v);
-    std::fill(v + K * width, v + Kp * width, 0.0);
-    if (width == 1) {
-      const ConstPanel L = b.panel(front);
-      std::fill(v + Kp, v + front.padded_rows(), 0.0);
-      kernels().forward_pivots(L, 0, K, v);
-      kernels().forward_rows(L, 0, K, L.pivot_strips(), L.strips(), v, v + Kp);
-    } else {
-      kernels().forward(b.panel(front), width, v);
+    const ConstPanel L = b.panel(front);
+    if (width > 1) {
+      kernels().forward(L, width, lanes, node(front.first) + lane, x + lane, places(front, v));
+      return;
     }
-    copy_out(v, K, width, node(front.first) + lane);
-    add_rows(front, lane, width, v + Kp * width);
+    const long K = front.K(), Kp = front.padded_pivots();
+    std::copy_n(node(front.first), K, v);
+    std::fill(v + K, v + front.padded_rows(), 0.0);
+    kernels().forward_pivots(L, 0, K, v);
+    kernels().forward_rows(L, 0, K, L.pivot_strips(), L.strips(), v, v + Kp);
+    std::copy_n(v, K, node(front.first));
+    add_rows(front, v + Kp);
   }
 
   void backward(Index s, int lane, int width, double* v) const {
     const Front& front = b.f_.fronts[s];
-    const long K = front.K(), Kp = front.padded_pivots();
-    copy_in(node(front.first) + lane, K, width, v);
-    std::fill(v + K * width, v + Kp * width, 0.0);
-    get_rows(front, lane, width, v + Kp * width);
-    if (width == 1) {
-      const ConstPanel L = b.panel(front);
-      double* sums = v + front.padded_rows();
-      std::fill(sums, sums + kStrip * K, 0.0);
-      kernels().backward_rows(L, 0, K, L.pivot_strips(), L.strips(), v + Kp, sums);
-      kernels().backward_pivots(L, 0, K, v, sums);
-    } else {
-      kernels().backward(b.panel(front), width, v);
+    const ConstPanel L = b.panel(front);
+    if (width > 1) {
+      kernels().backward(L, width, lanes, node(front.first) + lane, x + lane, places(front, v));
+      return;
     }
-    copy_out(v, K, width, node(front.first) + lane);
+    const long K = front.K(), Kp = front.padded_pivots();
+    std::copy_n(node(front.first), K, v);
+    std::fill(v + K, v + Kp, 0.0);
+    get_rows(front, v + Kp);
+    double* sums = v + front.padded_rows();
+    std::fill(sums, sums + kStrip * K, 0.0);
+    kernels().backward_rows(L, 0, K, L.pivot_strips(), L.strips(), v + Kp, sums);
+    kernels().backward_pivots(L, 0, K, v, sums);
+    std::copy_n(v, K, node(front.first));
   }
 
   // A large front with one right-hand side, by all threads: blocks of pivots one after the other, the rows
@@ -66,7 +66,7 @@ struct NativeBackend::Sweep {
   void forward_large(const Front& front, double* v) const {
     const ConstPanel L = b.panel(front);
     const long K = front.K(), Kp = front.padded_pivots();
-    copy_in(node(front.first), K, 1, v);
+    std::copy_n(node(front.first), K, v);
     std::fill(v + K, v + front.padded_rows(), 0.0);
     for (long c0 = 0; c0 < K; c0 += kSolveBlock) {
       const long c1 = std::min(K, c0 + kSolveBlock), first = round_up(c1) / kStrip;
@@ -75,16 +75,16 @@ struct NativeBackend::Sweep {
         kernels().forward_rows(L, c0, c1, first + begin, first + end, v, v + kStrip * (first + begin));
       });
     }
-    copy_out(v, K, 1, node(front.first));
-    add_rows(front, 0, 1, v + Kp);
+    std::copy_n(v, K, node(front.first));
+    add_rows(front, v + Kp);
   }
 
   void backward_large(const Front& front, double* v) const {
     const ConstPanel L = b.panel(front);
     const long K = front.K();
-    copy_in(node(front.first), K, 1, v);
+    std::copy_n(node(front.first), K, v);
     std::fill(v + K, v + front.padded_pivots(), 0.0);
-    get_rows(front, 0, 1, v + front.padded_pivots());
+    get_rows(front, v + front.padded_pivots());
     double* sums = v + front.padded_rows();
     std::fill(sums, sums + kStrip * K, 0.0);
     for (long c0 = (K - 1) / kSolveBlock * kSolveBlock; c0 >= 0; c0 -= kSolveBlock) {
@@ -95,36 +95,30 @@ struct NativeBackend::Sweep {
       });
       kernels().backward_pivots(L, c0, c1, v, sums + kStrip * c0);
     }
-    copy_out(v, K, 1, node(front.first));
+    std::copy_n(v, K, node(front.first));
   }
 
-  void copy_in(const double* from, long rows, int width, double* v) const {
-    if (width == lanes) {
-      std::copy_n(from, rows * width, v);
-    } else {
-      for (long r = 0; r < rows; ++r) std::copy_n(from + r * lanes, width, v + r * width);
-    }
-  }
-  void copy_out(const double* v, long rows, int width, double* to) const {
-    if (width == lanes) {
-      std::copy_n(v, rows * width, to);
-    } else {
-      for (long r = 0; r < rows; ++r) std::copy_n(v + r * width, width, to + r * lanes);
-    }
-  }
-  void add_rows(const Front& front, int lane, int width, const double* v) const {
+  // Where the rows below the pivots lie in x.
+  const long* places(const Front& front, double* v) const {
+    static_assert(sizeof(long) == sizeof(double));
+    long* at = reinterpret_cast<long*>(v);
     const Index* rows = b.plan_.solve_row.data() + front.rows_begin;
     for (Index r = 0; r < front.rows; ++r)
-      for (int a = 0; a < 3; ++a, v += width) {
-        double* to = node(rows[r]) + a * lanes + lane;
-        for (int i = 0; i < width; ++i) to[i] += v[i];
-      }
+      for (int a = 0; a < 3; ++a) at[3 * r + a] = (3L * rows[r] + a) * lanes;
+    return at;
   }
-  void get_rows(const Front& front, int lane, int width, double* v) const {
+  // With one right-hand side.
+  void add_rows(const Front& front, const double* v) const {
     const Index* rows = b.plan_.solve_row.data() + front.rows_begin;
-    for (Index r = 0; r < front.rows; ++r)
-      for (int a = 0; a < 3; ++a, v += width) std::copy_n(node(rows[r]) + a * lanes + lane, width, v);
-    std::fill(v, v + (round_up(front.M()) - front.M()) * width, 0.0);
+    for (Index r = 0; r < front.rows; ++r, v += 3) {
+      double* to = node(rows[r]);
+      for (int a = 0; a < 3; ++a) to[a] += v[a];
+    }
+  }
+  void get_rows(const Front& front, double* v) const {
+    const Index* rows = b.plan_.solve_row.data() + front.rows_begin;
+    for (Index r = 0; r < front.rows; ++r, v += 3) std::copy_n(node(rows[r]), 3, v);
+    std::fill(v, v + (round_up(front.M()) - front.M()), 0.0);
   }
 };
 
@@ -185,9 +179,10 @@ void NativeBackend::sweep(Eigen::Ref<MatX> B, Eigen::Index first, Eigen::Index c
     return std::pair<Index, Index>(f_.fronts[unit.begin].first, last.first + last.pivots);
   };
   const std::ptrdiff_t units = static_cast<std::ptrdiff_t>(plan_.units.size());
-  const std::size_t space = static_cast<std::size_t>(most_rows_) * lanes + kStrip * most_pivots_;
+  const std::size_t space = static_cast<std::size_t>(most_rows_ + kStrip * most_pivots_);
 
-  parallel_for(units, 1, [&](std::ptrdiff_t u) {
+  const std::ptrdiff_t grain = f_.values * lanes < kOneThread ? units + 1 : 1;
+  parallel_for(units, grain, [&](std::ptrdiff_t u) {
     const Unit& unit = plan_.units[u];
     const auto [begin, end] = positions(unit);
     load(begin, end);
@@ -200,7 +195,9 @@ void NativeBackend::sweep(Eigen::Ref<MatX> B, Eigen::Index first, Eigen::Index c
   });
 
   for (const Index s : plan_.top) load(f_.fronts[s].first, f_.fronts[s].first + f_.fronts[s].pivots);
-  const int width = std::min(lanes, kTopLanes);
+  // Each lane goes its own way, so how many go together is free.
+  const int sharers = grain == 1 ? threads() : 1;
+  const int width = lanes == 1 ? 1 : static_cast<int>(round_up((lanes + sharers - 1) / sharers));
   parallel_for((lanes + width - 1) / width, 1, [&](std::ptrdiff_t group) {
     const int lane = static_cast<int>(group) * width, count = std::min(width, lanes - lane);
     double* v = scratch(space);
@@ -238,7 +235,7 @@ void NativeBackend::sweep(Eigen::Ref<MatX> B, Eigen::Index first, Eigen::Index c
   for (const Index s : plan_.top) save(f_.fronts[s].first, f_.fronts[s].first + f_.fronts[s].pivots);
   if (!course.backward) return;
 
-  parallel_for(units, 1, [&](std::ptrdiff_t u) {
+  parallel_for(units, grain, [&](std::ptrdiff_t u) {
     const Unit& unit = plan_.units[u];
     for (Index k = plan_.border_begin[u]; k < plan_.border_begin[u + 1]; ++k)
       std::copy_n(sweep.node(plan_.border[k].first), 3 * lanes, sweep.node(plan_.border[k].second));

@@ -1,5 +1,4 @@
-// How the fronts are shared out to threads, and where updates lie meanwhile. Nothing here depends on the
-// number of threads, and no sum does on who computes it: results are the same bits for any number.
+// How the fronts are shared out to threads, and where updates lie meanwhile.
 #pragma once
 
 #include <limber/linalg/native/fronts.hpp>
@@ -14,31 +13,17 @@ struct Unit {
   Index begin, end;
 };
 
-struct Task {
-  enum class Kind : std::uint8_t {
-    kUnit,      // all fronts of a unit
-    kFront,     // a front above the units
-    kDiagonal,  // of a large front: the diagonal tile of pivot block j
-    kPivots,    // the tile of row block i and pivot block j
-    kUpdate,    // the tile (i, j) of the update
-  };
-  Kind kind;
-  Index front;  // or unit
-  Index i = 0, j = 0;
-};
-
+// What is done by one thread, and what in tiles. Depends on the matrix only: with it every sum has a fixed
+// order, and results are the same bits for any number of threads.
 struct Plan {
   std::vector<Unit> units;
   std::vector<Index> top;           // the other fronts, in order
   std::vector<Index> unit_of;       // per front; -1: top
   std::vector<std::uint8_t> tiled;  // per front: is it shared out in tiles
-  std::vector<Task> tasks;
-  TaskGraph graph;
-  double cost = 0;  // of all [ns], estimated
+  double cost = 0;                  // of all [ns], estimated
 
-  // Work space, in doubles. Updates inside a unit lie in the space of the thread that works on it; those that
-  // leave a unit, and those of top fronts, in the shared space.
-  std::int64_t shared_updates = 0, thread_updates = 0, thread_panel = 0;
+  // Work space of a thread, in doubles: updates that are made and used inside a unit, and a panel.
+  std::int64_t thread_updates = 0, thread_panel = 0;
 
   // Solves. A unit adds what concerns later fronts to rows of its own behind the vector; `solve_row` is
   // Fronts::row with these rows in place of positions outside the unit, and the border lists them: (row of
@@ -47,13 +32,45 @@ struct Plan {
   std::vector<std::pair<Index, Index>> border;
   std::vector<Index> border_begin;  // per unit
   Index solve_rows = 0;             // nodes of the vector, own rows of units included
+
+  // Does the update of front s leave the unit (or belong to a top front)?
+  bool shares_update(const Fronts& fronts, Index s) const {
+    const Index parent = fronts.fronts[s].parent;
+    return parent != -1 && (unit_of[s] == -1 || unit_of[parent] != unit_of[s]);
+  }
 };
 
 // Row or column blocks of a tiled front: those of the pivots, then those of the rows below.
 inline long pivot_blocks(const Front& front) { return (front.K() + kBlock - 1) / kBlock; }
 inline long row_blocks(const Front& front) { return (round_up(front.M()) + kBlock - 1) / kBlock; }
 
-// Sets Front::update too.
+// Sets Front::update for updates that stay in a unit.
 Plan make_plan(Fronts& fronts);
+
+struct Task {
+  enum class Kind : std::uint8_t {
+    kUnit,      // all fronts of a unit
+    kFront,     // a front above the units
+    kDiagonal,  // of a large front: the diagonal tile of pivot block j
+    kPivots,    // the tile of row block i and pivot block j
+    kUpdate,    // the tile (i, j) of the update
+    kGate,      // nothing: what lies before it is done
+  };
+  Kind kind;
+  Index front = -1;  // or unit
+  Index i = 0, j = 0;
+};
+
+// The order of the work for some number of threads. Few threads need not go far ahead, and then the updates
+// that wait to be used take little memory.
+struct Schedule {
+  int threads = 0;
+  std::vector<Task> tasks;
+  TaskGraph graph;
+  std::int64_t shared_updates = 0;  // doubles
+};
+
+// Sets Front::update for updates that leave their unit.
+Schedule make_schedule(Fronts& fronts, const Plan& plan, int threads);
 
 }  // namespace limber::sparse

@@ -1,0 +1,19 @@
+// The kernels for AVX-512; limber/CMakeLists.txt has the options.
+#if defined(__x86_64__)
+#include <limber/linalg/native/kernels.hpp>
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+namespace limber::sparse::avx512 {
+
+#include <limber/linalg/native/kernels_simd.hpp>
+#include <limber/linalg/native/kernels_simd_solve.hpp>
+
+extern const Kernels table;
+const Kernels table{"avx512", multiply,       factor,       solve_rows,    add_update,     forward,
+                    backward, forward_pivots, forward_rows, backward_rows, backward_pivots};
+
+}  // namespace limber::sparse::avx512
+#endif
