@@ -105,4 +105,44 @@ bool next_tag(Cursor& in, XmlTag& tag) {
   return true;
 }
 
+const XmlElement* XmlElement::child(const std::string& name) const {
+  for (const XmlElement& e : children)
+    if (e.tag.name == name) return &e;
+  return nullptr;
+}
+
+std::vector<const XmlElement*> XmlElement::all(const std::string& name) const {
+  std::vector<const XmlElement*> out;
+  for (const XmlElement& e : children)
+    if (e.tag.name == name) out.push_back(&e);
+  return out;
+}
+
+XmlElement read_xml(Cursor& in) {
+  const std::string_view text = in.rest();
+  const std::size_t start = in.position();
+  std::vector<XmlElement> open(1);  // the path from the root to here
+  XmlTag tag;
+  std::size_t counted = 0;
+  int line = 1;
+  while (next_tag(in, tag)) {
+    for (; counted < tag.end - start; ++counted) line += text[counted] == '\n';
+    if (!tag.closing) {
+      if (open.size() > 100) in.fail("XML elements are nested more than 100 deep");
+      open.push_back({tag, line, {}});
+      if (!tag.empty) continue;
+    } else if (open.size() == 1 || open.back().tag.name != tag.name) {
+      in.fail(fmt::format("found </{}>, expected {}", tag.name,
+                          open.size() == 1 ? "no closing tag" : "</" + open.back().tag.name + ">"));
+    }
+    XmlElement done = std::move(open.back());
+    open.pop_back();
+    open.back().children.push_back(std::move(done));
+  }
+  if (open.size() > 1)
+    in.fail(fmt::format("the file ends before </{}>, which belongs to line {}", open.back().tag.name,
+                        open.back().line));
+  return std::move(open.front());
+}
+
 }  // namespace limber::io

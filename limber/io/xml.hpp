@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace limber::io {
 
@@ -22,5 +23,19 @@ struct XmlTag {
 
 // Reads up to and including the next tag; false at the end of the file.
 bool next_tag(Cursor& in, XmlTag& tag);
+
+// A whole file as a tree, for formats that are small and deeply nested.
+struct XmlElement {
+  XmlTag tag;
+  int line = 0;  // of the tag's end, from 1
+  std::vector<XmlElement> children;
+
+  const XmlElement* child(const std::string& name) const;  // the first of that name, or nullptr
+  std::vector<const XmlElement*> all(const std::string& name) const;
+  bool has(const std::string& attribute) const { return tag.attributes.count(attribute) > 0; }
+};
+
+// Reads all elements; the result is their nameless parent. Fails on tags that do not match.
+XmlElement read_xml(Cursor& in);
 
 }  // namespace limber::io

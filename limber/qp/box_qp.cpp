@@ -20,7 +20,8 @@ struct Scaled {
   VecX g, lo, hi, scale;
 };
 
-Scaled scale_problem(const MatX& H, const VecX& g, const VecX& lo, const VecX& hi, double compliance) {
+Scaled scale_problem(const MatX& H, const VecX& g, const VecX& lo, const VecX& hi,
+                     const BoxQpOptions& options) {
   const Eigen::Index n = g.size();
   Scaled s;
   s.scale.resize(n);
@@ -31,7 +32,8 @@ Scaled scale_problem(const MatX& H, const VecX& g, const VecX& lo, const VecX& h
     s.scale[i] = d > 0 ? 1.0 / std::sqrt(d) : 1.0;
   }
   s.H = s.scale.asDiagonal() * H * s.scale.asDiagonal();
-  for (Eigen::Index i = 0; i < n; ++i) s.H(i, i) += compliance;
+  for (Eigen::Index i = 0; i < n; ++i)
+    s.H(i, i) += options.compliance + options.regularisation * s.scale[i] * s.scale[i];
   s.g = s.scale.cwiseProduct(g);
   s.lo = lo.cwiseQuotient(s.scale);
   s.hi = hi.cwiseQuotient(s.scale);
@@ -227,7 +229,7 @@ BoxQpReport solve_box_qp(const MatX& H, const VecX& g, const VecX& lo, const Vec
   report.solver = "pivoting";
   report.converged = true;
   if (g.size() == 0) return report;
-  const Scaled s = scale_problem(H, g, lo, hi, options.compliance);
+  const Scaled s = scale_problem(H, g, lo, hi, options);
   if (x.size() != g.size()) x = VecX::Zero(g.size());
   x = x.cwiseQuotient(s.scale);
   const VecX start = x;
@@ -246,7 +248,7 @@ BoxQpReport solve_box_qp_pgs(const MatX& H, const VecX& g, const VecX& lo, const
   report.solver = "pgs";
   report.converged = true;
   if (g.size() == 0) return report;
-  const Scaled s = scale_problem(H, g, lo, hi, options.compliance);
+  const Scaled s = scale_problem(H, g, lo, hi, options);
   if (x.size() != g.size()) x = VecX::Zero(g.size());
   x = x.cwiseQuotient(s.scale);
   const Eigen::Index n = g.size();

@@ -12,6 +12,9 @@ struct BoxQpOptions {
   // Added to the diagonal of H, relative to its own entry: redundant rows make H singular, and exact pivoting
   // needs a definite matrix. 1e-9 changes forces by less than a part in a million on the problems of rigid/.
   double compliance = 1e-9;
+  // Added to every diagonal entry as it is, in the units of H. It decides how redundant rows share: among all
+  // solutions the one with the smallest sum of squares is approached (epsilon of Eq. 3.7).
+  double regularisation = 0;
   int max_iterations = 200;  // pivoting steps; PGS sweeps are limited by max_sweeps
   int max_sweeps = 20000;    // PGS
   double tolerance = 1e-10;  // PGS: on the natural residual, relative to the size of g and H x

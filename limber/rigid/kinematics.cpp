@@ -49,11 +49,8 @@ JointMotion joint_motion(const Joint& j, const VecX& q, const VecX& v) {
       s.Sw.leftCols<3>().setIdentity();
       break;
     case JointType::kPlanar: {
-      int least = 0;
-      j.axis.cwiseAbs().minCoeff(&least);
-      const Vec3 e = Vec3::Unit(least);
-      const Vec3 t1 = (e - j.axis.dot(e) * j.axis).normalized();
-      const Vec3 t2 = j.axis.cross(t1);
+      Vec3 t1, t2;
+      tangents(j.axis, t1, t2);
       s.R = about(j.axis, q[j.q_begin + 2]);
       s.p = q[j.q_begin] * t1 + q[j.q_begin + 1] * t2;
       s.Sp.col(0) = t1;
@@ -115,6 +112,11 @@ void update_motion(const Mechanism& m, const VecX& q, const VecX& v, Motion& mot
     l.bias.tail<3>() += w0.cross(l.phi.tail<3>() - parent_phi.tail<3>());
     l.bias += l.S_dot * vj;
   }
+}
+
+Pose joint_pose(const Joint& j, const VecX& q) {
+  const JointMotion s = joint_motion(j, q, VecX::Zero(j.v_begin + velocity_numbers(j.type)));
+  return {s.R, s.p};
 }
 
 void multiply_J(const Mechanism& m, const Motion& motion, const VecX& x, VecX& y) {

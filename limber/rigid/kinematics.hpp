@@ -28,6 +28,9 @@ struct Motion {
 // Fills `motion` for the position q and velocity v.
 void update_motion(const Mechanism& mechanism, const VecX& q, const VecX& v, Motion& motion);
 
+// The child's frame in the joint's frame at position q.
+Pose joint_pose(const Joint& joint, const VecX& q);
+
 // Carries a twist from the parent's centre of mass to the child's (X), and a wrench back (X^T).
 inline Vec6 to_child(const Vec3& arm, const Vec6& phi) {
   Vec6 y = phi;

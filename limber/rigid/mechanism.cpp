@@ -28,6 +28,9 @@ void check_friction(const std::string& where, const JointFriction& f, JointType 
   if (f.mu < 0)
     faults.push_back(fmt::format("{}: friction mu is {:g}, it must not be negative", where, f.mu));
   if (!(f.mu > 0)) return;
+  if (f.angles < 4 || f.angles % 2)
+    faults.push_back(
+        fmt::format("{}: a pin needs an even number of contact angles, at least 4, not {}", where, f.angles));
   switch (type) {
     case JointType::kRevolute:
       if (!(f.radius > 0 && f.height > 0))

@@ -48,6 +48,11 @@ struct JointFriction {
   double mu = 0;
   double radius = 0, height = 0;  // [m]
   Vec3 box = Vec3::Zero();        // [m]
+  // Contact points around a pin. The multipliers of a load F spread like the cosine of the angle from it;
+  // their sum is between F and 1.41 F with 4 points, depending on its direction, and near 4/pi F with 12, the
+  // value of a worn-in journal bearing.
+  int angles = 4;
+  Vec3 side = Vec3::Zero();  // direction of the first point in the link's frame; zero: chosen from the axis
 };
 
 enum class ShapeKind { kBox, kSphere, kCylinder, kCapsule, kMesh };

@@ -50,11 +50,12 @@ inline Vec3 log_quat(Quat q) {
   return 2 * std::atan2(s, q.w()) / s * q.vec();
 }
 
-// Two unit vectors that make a right-handed frame (t1, t2, n) with the unit vector n.
+// Two unit vectors that make a right-handed frame (t1, t2, n) with the unit vector n; t1 is the coordinate
+// axis least along n, made perpendicular to it: (x, y) for n = z.
 inline void tangents(const Vec3& n, Vec3& t1, Vec3& t2) {
   int least = 0;
   n.cwiseAbs().minCoeff(&least);
-  t1 = n.cross(Vec3::Unit(least)).normalized();
+  t1 = (Vec3::Unit(least) - n[least] * n).normalized();
   t2 = n.cross(t1);
 }
 

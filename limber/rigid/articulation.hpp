@@ -1,0 +1,37 @@
+// The mechanism of a scene, ready to step: links, joints, loops and springs from its JSON and from URDF
+// files, the assembled initial position, contact points on the links, and the nodes of soft bodies that hang
+// on links.
+#pragma once
+
+#include <limber/contact/obstacle.hpp>
+#include <limber/rigid/inner_contacts.hpp>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace limber::rigid {
+
+// Where a link can touch an obstacle: a ball of `radius` around x.
+struct ContactPoint {
+  Index link = 0;
+  Vec3 x = Vec3::Zero();  // in the link's frame [m]
+  double radius = 0;      // [m]
+};
+
+struct Articulation {
+  Mechanism mechanism;
+  VecX q, v;  // initial, loops closed
+  std::vector<InnerSurface> surfaces;
+  std::vector<ContactPoint> points;
+  std::vector<std::string> notices;  // what was changed or left out on the way (URDF)
+};
+
+// `description`: the keys links, joints, loops, springs and robots of a resolved scene. Places are in world
+// coordinates of the *drawing*, the position in which all joints are at zero; the initial q then moves the
+// links. File names are relative to `folder`. Throws Error(kInput) with everything that is wrong.
+Articulation build_articulation(const nlohmann::ordered_json& description, const std::string& folder);
+
+// Contacts of the step from t to t + h: points that are inside an obstacle or could reach it.
+std::vector<Contact> find_contacts(const Articulation& articulation, const std::vector<Obstacle>& obstacles,
+                                   const Motion& motion, double t, double h);
+
+}  // namespace limber::rigid

@@ -1,0 +1,600 @@
+// Mechanisms against theory and against themselves in other coordinates.
+#include "../unit/rigid/mechanisms.hpp"
+
+#include <limber/core/error.hpp>
+#include <limber/rigid/sp.hpp>
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <numbers>
+
+namespace limber::rigid {
+namespace {
+
+using namespace testing;
+
+constexpr double kPi = std::numbers::pi;
+
+JointState start(const Mechanism& m) { return {initial_positions(m), initial_velocities(m), {}}; }
+
+StepSettings settings(double h, const Vec3& gravity = Vec3(0, -9.81, 0)) {
+  StepSettings s;
+  s.h = h;
+  s.gravity = gravity;
+  return s;
+}
+
+void run(const Mechanism& m, const StepSettings& s, double end, JointState& state) {
+  const std::vector<InnerSurface> surfaces = inner_surfaces(m);
+  const int n = static_cast<int>(std::lround(end / s.h));
+  for (int k = 0; k < n; ++k) step_bisp(m, surfaces, {}, {}, k * s.h, s, state);
+}
+
+// ---- pendulums against an integration that shares no code
+// -------------------------------------------------------
+
+// Two uniform rods of length l and mass m, angles from straight down, from the Lagrangian on paper.
+struct TwoRods {
+  double m = 2, l = 1.2, I = 2 * (1.2 * 1.2 + 0.1 * 0.1) / 12, g = 9.81;
+  void rate(const double y[4], double d[4]) const {
+    const double c = std::cos(y[1] - y[0]), s = std::sin(y[1] - y[0]);
+    const double a11 = m * l * l / 4 + I + m * l * l, a12 = 0.5 * m * l * l * c, a22 = m * l * l / 4 + I;
+    const double b1 = 0.5 * m * l * l * s * y[3] * y[3] - 1.5 * m * g * l * std::sin(y[0]);
+    const double b2 = -0.5 * m * l * l * s * y[2] * y[2] - 0.5 * m * g * l * std::sin(y[1]);
+    const double det = a11 * a22 - a12 * a12;
+    d[0] = y[2];
+    d[1] = y[3];
+    d[2] = (a22 * b1 - a12 * b2) / det;
+    d[3] = (a11 * b2 - a12 * b1) / det;
+  }
+  // Classical Runge-Kutta with steps so small that its error is at rounding.
+  void integrate(double y[4], double end) const {
+    const int n = 20000;
+    const double h = end / n;
+    for (int k = 0; k < n; ++k) {
+      double k1[4], k2[4], k3[4], k4[4], z[4];
+      rate(y, k1);
+      for (int i = 0; i < 4; ++i) z[i] = y[i] + 0.5 * h * k1[i];
+      rate(z, k2);
+      for (int i = 0; i < 4; ++i) z[i] = y[i] + 0.5 * h * k2[i];
+      rate(z, k3);
+      for (int i = 0; i < 4; ++i) z[i] = y[i] + h * k3[i];
+      rate(z, k4);
+      for (int i = 0; i < 4; ++i) y[i] += h / 6 * (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]);
+    }
+  }
+};
+
+Mechanism two_rods() {
+  const double l = 1.2;
+  std::vector<Link> links{box_link("upper", Vec3(0.1, l, 0.1), Vec3(0, -0.5 * l, 0)),
+                          box_link("lower", Vec3(0.1, l, 0.1), Vec3(0, -0.5 * l, 0))};
+  for (Link& k : links) {
+    k.inertia.I *= 2 / k.inertia.mass;
+    k.inertia.mass = 2;
+  }
+  std::vector<Joint> joints{joint("upper", JointType::kRevolute, "world", Vec3::Zero(), Vec3::UnitZ()),
+                            joint("lower", JointType::kRevolute, "upper", Vec3(0, -l, 0), Vec3::UnitZ())};
+  joints[0].q = numbers({1.1});
+  joints[1].q = numbers({0.4});
+  joints[1].v = numbers({-0.5});
+  return make_mechanism(links, joints);
+}
+
+TEST(JointsPhysics, DoublePendulumConvergesToTheLagrangian) {
+  double y[4] = {1.1, 1.5, 0, -0.5};
+  const double end = 1;
+  TwoRods{}.integrate(y, end);
+  const Vec2 exact(y[0], y[1] - y[0]);
+  double before = 0;
+  Vec2 coarse = Vec2::Zero();
+  for (const double h : {2e-3, 1e-3, 5e-4}) {
+    const Mechanism m = two_rods();
+    JointState state = start(m);
+    run(m, settings(h), end, state);
+    const double error = (Vec2(state.q) - exact).norm();
+    if (before > 0) {
+      EXPECT_NEAR(before / error, 2.0, 0.1) << "h " << h;  // first order
+      // Extrapolated to h = 0 the first-order part is gone.
+      EXPECT_LT((2 * Vec2(state.q) - coarse - exact).norm(), 0.02 * error);
+    }
+    before = error;
+    coarse = state.q;
+  }
+}
+
+TEST(JointsPhysics, PendulumPeriod) {
+  // Large swings: the period is 4 sqrt(L/g) K(sin(a/2)), by the arithmetic-geometric mean.
+  std::vector<Link> links{box_link("bob", Vec3(0.1, 0.6, 0.1), Vec3(0, -0.3, 0), 1000)};
+  std::vector<Joint> joints{joint("bob", JointType::kRevolute, "world", Vec3::Zero(), Vec3::UnitZ())};
+  const double amplitude = 2.0;
+  joints[0].q = numbers({amplitude});
+  const Mechanism m = make_mechanism(links, joints);
+  const Inertia& I = m.links[0].inertia;
+  const double omega = std::sqrt(I.mass * 9.81 * 0.3 / (I.I(2, 2) + I.mass * 0.09));
+  double a = 1, b = std::cos(amplitude / 2);
+  for (int k = 0; k < 8; ++k) {
+    const double next = 0.5 * (a + b);
+    b = std::sqrt(a * b);
+    a = next;
+  }
+  const double period = 2 * kPi / omega / a;
+  const auto quarter = [&](double h) {  // time of the first passage through the bottom
+    JointState state = start(m);
+    const StepSettings s = settings(h);
+    for (int k = 0;; ++k) {
+      const double q0 = state.q[0];
+      step_bisp(m, {}, {}, {}, k * h, s, state);
+      if (state.q[0] <= 0) return h * (k + q0 / (q0 - state.q[0]));
+    }
+  };
+  const double t1 = quarter(1e-3), t2 = quarter(5e-4);
+  EXPECT_NEAR(t2, period / 4, 2e-3 * period);
+  EXPECT_NEAR(2 * t2 - t1, period / 4, 2e-6 * period);
+}
+
+// ---- conservation
+// ----------------------------------------------------------------------------------------------
+
+TEST(JointsPhysics, MomentumOfAFloatingTree) {
+  std::vector<Link> links;
+  std::vector<Joint> joints;
+  const std::vector<std::pair<JointType, std::string>> plan{{JointType::kFree, "world"},
+                                                            {JointType::kSpherical, "l0"},
+                                                            {JointType::kRevolute, "l1"},
+                                                            {JointType::kUniversal, "l0"},
+                                                            {JointType::kPrismatic, "l3"}};
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    const std::string name = "l" + std::to_string(i);
+    links.push_back(box_link(name, Vec3(0.4, 0.1, 0.2), Vec3(0.2, 0, 0.05), 500));
+    joints.push_back(
+        joint(name, plan[i].first, plan[i].second, Vec3(i ? 0.4 : 0, 0.1, 0), Vec3(0, 0.6, 0.8)));
+    joints.back().axis2 = Vec3::UnitX();
+  }
+  const Mechanism m = make_mechanism(links, joints);
+  VecX q, v;
+  random_state(m, 4, q, v);
+  const auto drift = [&](double h, const Vec3& gravity) {
+    JointState state{q, v, {}};
+    Motion motion;
+    update_motion(m, state.q, state.v, motion);
+    const Vec3 p = momentum(m, motion), l = angular_momentum(m, motion);
+    double mass = 0;
+    for (const Link& k : m.links) mass += k.inertia.mass;
+    run(m, settings(h, gravity), 1, state);
+    update_motion(m, state.q, state.v, motion);
+    return std::pair((momentum(m, motion) - p - mass * gravity).norm() / p.norm(),
+                     gravity.norm() > 0 ? 0.0 : (angular_momentum(m, motion) - l).norm() / l.norm());
+  };
+  // Reduced coordinates conserve momentum to the order of the step, not to rounding.
+  const auto [p1, l1] = drift(2e-3, Vec3::Zero());
+  const auto [p2, l2] = drift(1e-3, Vec3::Zero());
+  EXPECT_LT(p2, 5e-3);
+  EXPECT_LT(l2, 5e-3);
+  EXPECT_NEAR(p1 / p2, 2, 0.2);
+  EXPECT_NEAR(l1 / l2, 2, 0.2);
+  EXPECT_LT(drift(1e-3, Vec3(0, -9.81, 2)).first, 5e-3);
+}
+
+TEST(JointsPhysics, AFreeBodySpinsLikeEuler) {
+  // A rigid body alone: kinetic energy and angular momentum of torque-free rotation, and the flip about the
+  // middle axis (Dzhanibekov), which a quaternion passes without a singular point.
+  std::vector<Link> links{box_link("handle", Vec3(0.3, 0.2, 0.05), Vec3::Zero(), 1000)};
+  std::vector<Joint> joints{joint("handle", JointType::kFree, "world", Vec3::Zero(), Vec3::UnitZ())};
+  joints[0].v = numbers({0, 0, 0, 0.01, 5, 0});
+  const Mechanism m = make_mechanism(links, joints);
+  JointState state = start(m);
+  const StepSettings s = settings(2e-4, Vec3::Zero());
+  double lowest = 1;
+  for (int k = 0; k < 20000; ++k) {
+    step_bisp(m, {}, {}, {}, 0, s, state);
+    lowest = std::min(lowest, Quat(state.q[3], state.q[4], state.q[5], state.q[6]).toRotationMatrix()(1, 1));
+  }
+  EXPECT_LT(lowest, -0.95);  // it turned over
+  Motion motion;
+  update_motion(m, state.q, state.v, motion);
+  EXPECT_NEAR(kinetic_energy(m, motion), 0.5 * m.links[0].inertia.I(1, 1) * 25,
+              0.02 * 0.5 * m.links[0].inertia.I(1, 1) * 25);
+}
+
+// ---- the same mechanism in other coordinates
+// ---------------------------------------------------------------------
+
+// Every link floats freely and every joint is a loop closure with five rows.
+Mechanism maximal_twin(const Mechanism& m) {
+  Motion motion;
+  update_motion(m, initial_positions(m), initial_velocities(m), motion);
+  std::vector<Link> links = m.links;
+  std::vector<Joint> joints;
+  std::vector<Loop> loops;
+  for (std::size_t i = 0; i < m.links.size(); ++i) {
+    const LinkMotion& l = motion.links[i];
+    Joint j = joint(m.links[i].name, JointType::kFree, "world", Vec3::Zero(), Vec3::UnitZ());
+    const Quat turn(l.pose.R);
+    const Vec3 v = point_velocity(l.phi, l.pose.p - l.com);
+    j.q = numbers({l.pose.p[0], l.pose.p[1], l.pose.p[2], turn.w(), turn.x(), turn.y(), turn.z()});
+    j.v = numbers({v[0], v[1], v[2], l.phi[0], l.phi[1], l.phi[2]});
+    joints.push_back(j);
+    Loop loop;
+    loop.name = m.joints[i].name;
+    loop.kind = LoopKind::kHinge;
+    loop.link_a = m.links[i].name;
+    loop.link_b = m.joints[i].parent;
+    loop.axis_a = m.joints[i].axis;
+    loop.point_b = m.joints[i].frame.p;
+    loops.push_back(loop);
+  }
+  return make_mechanism(links, joints, loops);
+}
+
+Mechanism branched_tree() {
+  std::vector<Link> links;
+  std::vector<Joint> joints;
+  const auto add = [&](const std::string& name, const std::string& parent, const Vec3& size, const Vec3& com,
+                       const Vec3& where, const Vec3& axis, double q, double v) {
+    links.push_back(box_link(name, size, com, 800));
+    joints.push_back(joint(name, JointType::kRevolute, parent, where, axis));
+    joints.back().q = numbers({q});
+    joints.back().v = numbers({v});
+  };
+  add("trunk", "world", {0.05, 0.4, 0.05}, {0, -0.2, 0}, {0, 0, 0}, Vec3::UnitX(), 0.3, 0);
+  add("bar", "trunk", {0.6, 0.05, 0.05}, {0, 0, 0}, {0, -0.4, 0}, Vec3::UnitY(), 0.2, 2);
+  add("left", "bar", {0.05, 0.3, 0.05}, {0, -0.15, 0}, {-0.3, 0, 0}, Vec3::UnitZ(), 0.8, 0);
+  add("right", "bar", {0.05, 0.3, 0.05}, {0, -0.15, 0}, {0.3, 0, 0}, Vec3::UnitX(), -0.5, 1);
+  add("toe", "left", {0.05, 0.2, 0.05}, {0, -0.1, 0}, {0, -0.3, 0}, Vec3::UnitX(), 0.4, 0);
+  return make_mechanism(links, joints);
+}
+
+TEST(JointsPhysics, BranchedTreeAgreesWithItsMaximalTwin) {
+  const Mechanism tree = branched_tree();
+  Mechanism twin = maximal_twin(tree);
+  JointState whole = start(twin);
+  close_loops(twin, whole.q);
+  EXPECT_LT((whole.q - initial_positions(twin)).norm(), 1e-12);
+  const JointState twin0 = whole;
+  const double end = 0.4;
+  const auto centres = [&](const Mechanism& m, const JointState& s) {
+    Motion motion;
+    update_motion(m, s.q, s.v, motion);
+    VecX x(3 * m.size());
+    for (Index i = 0; i < m.size(); ++i) node(x, i) = motion.links[static_cast<std::size_t>(i)].com;
+    return x;
+  };
+  std::vector<VecX> a, b;
+  for (const double h : {2e-3, 1e-3}) {
+    JointState s = start(tree), w = twin0;
+    run(tree, settings(h), end, s);
+    run(twin, settings(h), end, w);
+    a.push_back(centres(tree, s));
+    b.push_back(centres(twin, w));
+  }
+  // Both are of first order with different errors; extrapolated they are one motion.
+  const VecX tree_limit = 2 * a[1] - a[0], twin_limit = 2 * b[1] - b[0];
+  const double moved = (tree_limit - centres(tree, start(tree))).cwiseAbs().maxCoeff();
+  EXPECT_GT(moved, 0.05);
+  EXPECT_LT((tree_limit - twin_limit).cwiseAbs().maxCoeff(), 1e-4 * moved);
+}
+
+// Reactions go to the parent, not to the previous joint: at rest every pin carries the weight below it.
+TEST(JointsPhysics, PinsOfAHangingTreeCarryWhatHangsBelow) {
+  std::vector<Link> links;
+  std::vector<Joint> joints;
+  const std::vector<std::pair<std::string, std::string>> plan{
+      {"trunk", "world"}, {"left", "trunk"}, {"toe", "left"}, {"right", "trunk"}, {"tip", "right"}};
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    links.push_back(
+        box_link(plan[i].first, Vec3(0.1, 0.2, 0.1), Vec3(0, -0.1, 0), 100.0 * static_cast<double>(i + 1)));
+    joints.push_back(
+        joint(plan[i].first, JointType::kRevolute, plan[i].second, Vec3(0, i ? -0.2 : 0, 0), Vec3::UnitZ()));
+    joints.back().friction = {.mu = 0.3, .radius = 0.01, .height = 0.02};
+  }
+  const Mechanism m = make_mechanism(links, joints);
+  const std::vector<InnerSurface> surfaces = inner_surfaces(m);
+  for (const FrictionSpace space : {FrictionSpace::kReduced, FrictionSpace::kMaximal}) {
+    JointState state = start(m);
+    StepSettings s = settings(1e-3);
+    s.space = space;
+    StepOutcome out;
+    for (int k = 0; k < 3; ++k) out = step_bisp(m, surfaces, {}, {}, 0, s, state);
+    const auto weight = [&](const char* name) {
+      return 9.81 * m.links[static_cast<std::size_t>(m.find_link(name))].inertia.mass;
+    };
+    const std::map<std::string, double> below{
+        {"j_trunk", weight("trunk") + weight("left") + weight("toe") + weight("right") + weight("tip")},
+        {"j_left", weight("left") + weight("toe")},
+        {"j_toe", weight("toe")},
+        {"j_right", weight("right") + weight("tip")},
+        {"j_tip", weight("tip")}};
+    for (std::size_t i = 0; i < surfaces.size(); ++i)
+      EXPECT_NEAR(out.load[i], below.at(surfaces[i].name), 1e-6 * below.at(surfaces[i].name))
+          << surfaces[i].name;
+  }
+}
+
+// ---- loops
+// -----------------------------------------------------------------------------------------------------
+
+Mechanism four_bar(double crank_speed) {
+  std::vector<Link> links;
+  std::vector<Joint> joints;
+  const auto bar = [&](const std::string& name, const std::string& parent, const Vec3& where,
+                       const Vec3& to) {
+    Link l = box_link(name, Vec3(to.norm(), 0.05, 0.05), 0.5 * to, 500);
+    const Mat3 R = exp_rotation(Vec3(0, 0, std::atan2(to[1], to[0])));
+    l.inertia.I = R * l.inertia.I * R.transpose();
+    links.push_back(l);
+    joints.push_back(joint(name, JointType::kRevolute, parent, where, Vec3::UnitZ()));
+  };
+  bar("crank", "world", {-0.5, 0, 0}, {0.4, 0, 0});
+  bar("coupler", "crank", {0.4, 0, 0}, {0.9, 1.0, 0});
+  bar("rocker", "coupler", {0.9, 1.0, 0}, {-0.3, -1.0, 0});
+  if (crank_speed != 0) {
+    joints[0].motor.kind = MotorKind::kSpeed;
+    joints[0].motor.value.points = {{0, crank_speed}};
+  }
+  Loop loop;
+  loop.name = "ground pin";
+  loop.link_a = "rocker";
+  loop.link_b = "world";
+  loop.point_a = Vec3(-0.3, -1.0, 0);
+  loop.point_b = Vec3(0.5, 0, 0);
+  return make_mechanism(links, joints, {loop});
+}
+
+TEST(JointsPhysics, LoopsDoNotDrift) {
+  for (const double speed : {0.0, 6.0}) {
+    Mechanism m = four_bar(speed);
+    JointState state = start(m);
+    close_loops(m, state.q);
+    const StepSettings s = settings(5e-3);
+    double worst = 0;
+    for (int k = 0; k < 2000; ++k)
+      worst = std::max(worst, step_bisp(m, {}, {}, {}, k * s.h, s, state).loop_error);
+    EXPECT_LT(worst, 1e-6);  // of a linkage one metre in size, over 10 s
+    if (speed > 0) {
+      EXPECT_NEAR(state.q[0], initial_positions(m)[0] + 10 * speed, 1e-6);
+    }
+  }
+}
+
+TEST(JointsPhysics, ALoopThatCannotCloseIsRefusedByName) {
+  Mechanism m = four_bar(0);
+  m.loops[0].point_b = Vec3(5, 0, 0);
+  VecX q = initial_positions(m);
+  try {
+    close_loops(m, q);
+    FAIL() << "closed a loop that is too short";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::kInput);
+    EXPECT_NE(std::string(e.what()).find("loop \"ground pin\" between \"rocker\" and \"world\" cannot close"),
+              std::string::npos);
+  }
+}
+
+TEST(JointsPhysics, MotorTorqueIsInverseDynamics) {
+  // A rod driven at constant speed: the motor carries gravity's moment, and its work is the rod's potential
+  // energy.
+  std::vector<Link> links{box_link("rod", Vec3(1, 0.1, 0.1), Vec3(0.5, 0, 0), 100)};
+  std::vector<Joint> joints{joint("rod", JointType::kRevolute, "world", Vec3::Zero(), Vec3::UnitZ())};
+  joints[0].v = numbers({2});
+  joints[0].motor.kind = MotorKind::kSpeed;
+  joints[0].motor.value.points = {{0, 2}};
+  const Mechanism m = make_mechanism(links, joints);
+  JointState state = start(m);
+  const StepSettings s = settings(1e-3);
+  double work = 0;
+  for (int k = 0; k < 500; ++k) {
+    const double q = state.q[0];
+    const StepOutcome out = step_bisp(m, {}, {}, {}, k * s.h, s, state);
+    EXPECT_NEAR(out.motor[0], 9.81 * m.links[0].inertia.mass * 0.5 * std::cos(q), 1e-9);
+    work += out.motor_work;
+  }
+  EXPECT_NEAR(work, 9.81 * m.links[0].inertia.mass * 0.5 * std::sin(1.0), 1e-3 * work);
+}
+
+TEST(JointsPhysics, SpringAndDamperOfAJoint) {
+  // q'' + 2 z w q' + w^2 q = 0.
+  std::vector<Link> links{box_link("rod", Vec3(1, 0.1, 0.1), Vec3::Zero(), 100)};
+  std::vector<Joint> joints{joint("rod", JointType::kRevolute, "world", Vec3::Zero(), Vec3::UnitZ())};
+  joints[0].q = numbers({0.5});
+  joints[0].rest = numbers({0});
+  joints[0].stiffness = 4;
+  joints[0].damping = 0.1;
+  const Mechanism m = make_mechanism(links, joints);
+  const double I = m.links[0].inertia.I(2, 2), d = 0.1 / (2 * I), w = std::sqrt(4 / I - d * d), t = 1;
+  const double exact = 0.5 * std::exp(-d * t) * (std::cos(w * t) + d / w * std::sin(w * t));
+  VecX x[2];
+  for (int k = 0; k < 2; ++k) {
+    JointState state = start(m);
+    run(m, settings(k ? 5e-4 : 1e-3), t, state);
+    x[k] = state.q;
+  }
+  EXPECT_NEAR(x[1][0], exact, 0.02);
+  EXPECT_NEAR(2 * x[1][0] - x[0][0], exact, 2e-4);
+}
+
+// ---- friction
+// --------------------------------------------------------------------------------------------------
+
+TEST(JointsPhysics, APinHoldsUpToItsFrictionAngle) {
+  // At rest a pendulum stays where m g l sin(a) <= mu r P. The load is its weight; spread like a cosine over
+  // twelve points, as over a worn-in bearing, its pressure P sums to nearly 4/pi of it.
+  const double mu = 0.1, r = 0.05, l = 0.25;
+  const double angle = std::asin(mu * r / l * 4 / kPi);
+  for (const double factor : {0.95, 1.05}) {
+    std::vector<Link> links{box_link("bob", Vec3(0.1, 0.5, 0.1), Vec3(0, -l, 0), 1000)};
+    std::vector<Joint> joints{joint("bob", JointType::kRevolute, "world", Vec3::Zero(), Vec3::UnitZ())};
+    joints[0].q = numbers({factor * angle});
+    joints[0].friction = {.mu = mu, .radius = r, .height = 0.05, .angles = 12};
+    const Mechanism m = make_mechanism(links, joints);
+    JointState state = start(m);
+    run(m, settings(2e-3), 0.5, state);
+    if (factor < 1) {
+      EXPECT_NEAR(state.q[0], factor * angle, 1e-6);
+    } else {
+      EXPECT_LT(state.q[0], factor * angle - 1e-4);
+    }
+  }
+}
+
+TEST(JointsPhysics, ASliderOnAnInclineAcceleratesAsInTextbooks) {
+  const double mu = 0.3, slope = 0.7;
+  std::vector<Link> links{box_link("slider", Vec3(0.2, 0.1, 0.1), Vec3::Zero(), 1000)};
+  std::vector<Joint> joints{joint("slider", JointType::kPrismatic, "world", Vec3::Zero(), Vec3::UnitX())};
+  joints[0].frame.R = exp_rotation(Vec3(0, 0, -slope));
+  joints[0].friction = {.mu = mu, .box = Vec3(0.2, 0.1, 0.1)};
+  const Mechanism m = make_mechanism(links, joints);
+  for (const FrictionSpace space : {FrictionSpace::kReduced, FrictionSpace::kMaximal}) {
+    JointState state = start(m);
+    StepSettings s = settings(1e-3);
+    s.space = space;
+    s.staggered.tolerance = 1e-12;
+    run(m, s, 0.5, state);
+    EXPECT_NEAR(state.v[0], 0.5 * 9.81 * (std::sin(slope) - mu * std::cos(slope)), 1e-6);
+  }
+}
+
+Mechanism chain(int n, double mu, double radius) {
+  std::vector<Link> links;
+  std::vector<Joint> joints;
+  std::string parent = "world";
+  for (int i = 0; i < n; ++i) {
+    const std::string name = "l" + std::to_string(i);
+    links.push_back(box_link(name, Vec3(0.1, 0.01, 0.01), Vec3(0.05, 0, 0), 1000));
+    joints.push_back(joint(name, JointType::kRevolute, parent, Vec3(i ? 0.1 : 0, 0, 0), Vec3::UnitY()));
+    if (mu > 0) joints.back().friction = {.mu = mu, .radius = radius, .height = 0.01};
+    parent = name;
+  }
+  joints[0].frame.R = exp_rotation(Vec3(kPi / 4, 0, 0));  // axes at 45 degrees to gravity
+  return make_mechanism(links, joints);
+}
+
+TEST(JointsPhysics, FrictionOfZeroIsNoFriction) {
+  const Mechanism with = chain(6, 1e-12, 0.01), without = chain(6, 0, 0.01);
+  JointState a = start(with), b = start(without);
+  run(with, settings(5e-3), 0.5, a);
+  run(without, settings(5e-3), 0.5, b);
+  EXPECT_LT((a.q - b.q).norm(), 1e-9);
+}
+
+TEST(JointsPhysics, BothFrictionSpacesReachTheSameMotion) {
+  const Mechanism m = chain(5, 0.4, 0.01);
+  StepSettings s = settings(5e-3);
+  s.staggered.tolerance = 1e-10;
+  s.staggered.max_iterations = 500;
+  JointState a = start(m), b = start(m);
+  run(m, s, 0.4, a);
+  s.space = FrictionSpace::kMaximal;
+  run(m, s, 0.4, b);
+  EXPECT_GT((a.q - initial_positions(m)).norm(), 0.3);
+  EXPECT_LT((a.q - b.q).norm(), 1e-3 * (a.q - initial_positions(m)).norm());
+}
+
+TEST(JointsPhysics, FrictionStopsTheChainFromTheRootAndEarlierWhenThePinsAreThick) {
+  const auto stops = [](double radius) {
+    const Mechanism m = chain(8, 0.1, radius);
+    const std::vector<InnerSurface> surfaces = inner_surfaces(m);
+    JointState state = start(m);
+    const StepSettings s = settings(5e-3);
+    std::vector<double> last(static_cast<std::size_t>(m.size()), 0.0);
+    double work = 0;
+    for (int k = 0; k < 1600; ++k) {
+      const StepOutcome out = step_bisp(m, surfaces, {}, {}, k * s.h, s, state);
+      EXPECT_LE(out.friction_work, 1e-12);
+      work += out.friction_work;
+      for (Index i = 0; i < m.size(); ++i)
+        if (std::abs(state.v[i]) > 1e-2) last[static_cast<std::size_t>(i)] = (k + 1) * s.h;
+    }
+    EXPECT_LT(work, 0);
+    return last;
+  };
+  const std::vector<double> thin = stops(0.005), thick = stops(0.01);
+  EXPECT_LT(thin.front(), thin.back());
+  EXPECT_LT(thick.front(), thick.back());
+  EXPECT_LT(thick.back(), thin.back());
+  EXPECT_LT(thick.front(), thin.front());
+  EXPECT_LT(thin.back(), 8.0);  // all of it stops
+}
+
+TEST(JointsPhysics, StaggeredProjectionsInMaximalCoordinatesAgree) {
+  // Two algorithms, two sets of unknowns, one motion: the pins of the maximal chain are held by unilateral
+  // contacts.
+  const Mechanism m = chain(3, 0.3, 0.01);
+  const std::vector<InnerSurface> surfaces = inner_surfaces(m);
+  const double h = 2e-3, end = 0.3;
+  StepSettings b = settings(h);
+  b.staggered.tolerance = 1e-8;
+  SpSettings a;
+  a.h = h;
+  a.staggered.tolerance = 1e-8;
+  a.staggered.max_iterations = 300;
+  JointState joints = start(m);
+  MaximalState links = to_maximal(m, joints);
+  double gap = 0;
+  for (int k = 0; k < std::lround(end / h); ++k) {
+    step_bisp(m, surfaces, {}, {}, k * h, b, joints);
+    step_sp(m, surfaces, {}, k * h, a, links);
+    gap = std::max(gap, joint_gap(m, links));
+  }
+  JointState fitted;
+  to_reduced(m, links, fitted);
+  const double moved = (joints.q - initial_positions(m)).norm();
+  EXPECT_GT(moved, 0.2);
+  EXPECT_LT((fitted.q - joints.q).norm(), 0.02 * moved);
+  EXPECT_LT((fitted.v - joints.v).norm(), 0.03 * joints.v.norm());
+  EXPECT_LT(gap, 1e-3 * 0.3);  // of the chain's length
+}
+
+TEST(JointsPhysics, MaximalJointsOfEveryTypeHold) {
+  // Without friction, bilateral rows hold every type of joint; the energy of the fall is that of the tree.
+  const Mechanism m = zoo();
+  JointState joints;
+  random_state(m, 6, joints.q, joints.v);
+  MaximalState links = to_maximal(m, joints);
+  JointState back;
+  to_reduced(m, links, back);
+  EXPECT_LT((back.v - joints.v).norm(), 1e-9);
+  const double h = 5e-4;
+  SpSettings a;
+  a.h = h;
+  for (int k = 0; k < 200; ++k) {
+    step_bisp(m, {}, {}, {}, k * h, settings(h), joints);
+    step_sp(m, {}, {}, k * h, a, links);
+  }
+  to_reduced(m, links, back);
+  EXPECT_LT(joint_gap(m, links), 1e-3);
+  EXPECT_LT((back.v - joints.v).norm(), 0.02 * joints.v.norm());
+}
+
+TEST(JointsPhysics, ABlockOnAnInclineSlidesOrStays) {
+  // Tilted gravity on a floor: the block slides with g (sin - mu cos).
+  for (const double slope : {0.3, 0.6}) {
+    const double mu = 0.5;
+    std::vector<Link> links{box_link("block", Vec3(0.2, 0.1, 0.2), Vec3::Zero(), 1000)};
+    std::vector<Joint> joints{joint("block", JointType::kFree, "world", Vec3(0, 0.05, 0), Vec3::UnitZ())};
+    const Mechanism m = make_mechanism(links, joints);
+    JointState state = start(m);
+    const StepSettings s = settings(2e-3, 9.81 * Vec3(std::sin(slope), -std::cos(slope), 0));
+    for (int k = 0; k < 250; ++k) {
+      Motion motion;
+      update_motion(m, state.q, state.v, motion);
+      std::vector<Contact> contacts;
+      for (const double x : {-0.1, 0.1})
+        for (const double z : {-0.1, 0.1}) {
+          Contact c;
+          c.x = motion.links[0].pose * Vec3(x, -0.05, z);
+          c.gap = c.x[1];
+          c.mu = mu;
+          contacts.push_back(c);
+        }
+      step_bisp(m, {}, contacts, {}, k * s.h, s, state);
+    }
+    const double expected = std::max(0.0, 0.5 * 9.81 * (std::sin(slope) - mu * std::cos(slope)));
+    EXPECT_NEAR(state.v[0], expected, 0.02) << "slope " << slope;
+    EXPECT_NEAR(state.q[1], 0, 1e-3);  // it neither sinks nor flies
+  }
+}
+
+}  // namespace
+}  // namespace limber::rigid

@@ -1,0 +1,161 @@
+#include <limber/core/error.hpp>
+#include <limber/rigid/link_surfaces.hpp>
+#include <limber/rigid/urdf.hpp>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <numbers>
+
+namespace limber::rigid {
+namespace {
+
+// A turntable with an arm and a sliding hand, in the style in which arms are usually described: a massless
+// root, a tool frame, rolled-pitched-yawed origins, a comment.
+const std::string kArm = R"(<?xml version="1.0"?>
+<!-- a small arm -->
+<robot name="arm">
+  <link name="base"/>
+  <link name="table">
+    <inertial><origin xyz="0 0 0.1"/><mass value="4"/>
+      <inertia ixx="0.05" ixy="0" ixz="0" iyy="0.05" iyz="0" izz="0.03"/></inertial>
+    <collision><origin xyz="0 0 0.1"/><geometry><cylinder radius="0.1" length="0.2"/></geometry></collision>
+  </link>
+  <link name="arm">
+    <inertial><origin xyz="0.25 0 0" rpy="0 0 1.5707963267948966"/><mass value="2"/>
+      <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.04" iyz="0" izz="0.05"/></inertial>
+    <visual><origin xyz="0.25 0 0"/><geometry><box size="0.5 0.05 0.05"/></geometry></visual>
+  </link>
+  <link name="hand">
+    <inertial><mass value="0.5"/><inertia ixx="0.001" ixy="0" ixz="0" iyy="0.001" iyz="0" izz="0.001"/></inertial>
+  </link>
+  <link name="tool"/>
+  <joint name="turn" type="continuous"><parent link="base"/><child link="table"/><axis xyz="0 0 2"/>
+    <dynamics damping="0.3" friction="0"/></joint>
+  <joint name="lift" type="revolute"><parent link="table"/><child link="arm"/>
+    <origin xyz="0 0 0.2" rpy="0 -0.5 0"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="2" effort="10" velocity="3"/></joint>
+  <joint name="reach" type="prismatic"><parent link="arm"/><child link="hand"/><origin xyz="0.5 0 0"/>
+    <axis xyz="1 0 0"/><limit lower="0.05" upper="0.2"/></joint>
+  <joint name="tip" type="fixed"><parent link="hand"/><child link="tool"/><origin xyz="0.1 0 0"/></joint>
+</robot>)";
+
+TEST(Urdf, ReadsLinksInertiasJointsAndLimits) {
+  UrdfRobot robot = parse_urdf(kArm, "arm.urdf");
+  EXPECT_EQ(robot.name, "arm");
+  EXPECT_TRUE(robot.root_massless);
+  ASSERT_EQ(robot.links.size(), 3u);  // without the root and the tool's frame
+  ASSERT_EQ(robot.joints.size(), 3u);
+  const Joint& turn = robot.joints[0];
+  EXPECT_EQ(turn.type, JointType::kRevolute);
+  EXPECT_EQ(turn.lower.size(), 0);
+  EXPECT_DOUBLE_EQ(turn.damping, 0.3);
+  EXPECT_EQ(turn.axis, Vec3::UnitZ());
+  const Joint& lift = robot.joints[1];
+  EXPECT_EQ(lift.lower[0], -1);
+  EXPECT_EQ(lift.upper[0], 2);
+  EXPECT_NEAR((lift.frame.R * Vec3::UnitX())[2], std::sin(0.5), 1e-12);  // pitched up
+  EXPECT_EQ(robot.joints[2].q[0], 0.05);                                 // zero is below its limit
+  const Link& arm = robot.links[1];
+  EXPECT_NEAR(arm.inertia.I(0, 0), 0.04, 1e-12);  // its inertia is given in axes turned by 90 degrees
+  EXPECT_NEAR(arm.inertia.I(1, 1), 0.01, 1e-12);
+  EXPECT_EQ(arm.inertia.com, Vec3(0.25, 0, 0));
+
+  // Where the hand is: up the pitched arm.
+  for (Joint& j : robot.joints)
+    if (j.parent == robot.root) j.parent = "world";
+  const Mechanism m = make_mechanism(robot.links, robot.joints);
+  Motion motion;
+  update_motion(m, initial_positions(m), initial_velocities(m), motion);
+  const Vec3 hand = motion.links[static_cast<std::size_t>(m.find_link("hand"))].pose.p;
+  EXPECT_LT((hand - Vec3(0.55 * std::cos(0.5), 0, 0.2 + 0.55 * std::sin(0.5))).norm(), 1e-12);
+}
+
+std::string fault(std::string text) {
+  try {
+    parse_urdf(text, "bad.urdf");
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::kInput);
+    return e.what();
+  }
+  return "";
+}
+
+std::string changed(const std::string& from, const std::string& to) {
+  std::string text = kArm;
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(Urdf, FaultsNameTheirPlace) {
+  const auto expect = [](const std::string& text, const std::string& part) {
+    EXPECT_NE(fault(text).find(part), std::string::npos) << fault(text);
+  };
+  expect("<html></html>", "bad.urdf: expected a <robot> element");
+  expect("<robot name=\"a\"><link name=\"b\"></robot>", "bad.urdf:1: found </robot>, expected </link>");
+  expect(changed("type=\"continuous\"", "type=\"screw\""),
+         "bad.urdf:19: joint \"turn\": type \"screw\" is not supported");
+  expect(changed("<child link=\"arm\"/>", "<child link=\"amr\"/>"),
+         "joint \"lift\": link \"amr\" does not exist");
+  expect(changed("<mass value=\"2\"/>", "<mass value=\"two\"/>"),
+         "link \"arm\" <mass>: \"value\" is \"two\", expected a number");
+  expect(changed("<limit lower=\"0.05\" upper=\"0.2\"/>", ""), "a prismatic joint needs <limit");
+  expect(changed("<limit lower=\"0.05\" upper=\"0.2\"/>",
+                 "<limit lower=\"0.05\" upper=\"0.2\"/><mimic joint=\"turn\"/>"),
+         "mimic joints are not supported");
+  expect(changed("<link name=\"tool\"/>", "<link name=\"tool\"/><link name=\"lost\"/>"),
+         "links \"base\" and \"lost\" both hang from nothing");
+  expect(changed("ixx=\"0.001\"", "ixx=\"-1\""), "link \"hand\": the smallest principal inertia is -1");
+}
+
+// ---- what is drawn encloses what the inertia says
+// --------------------------------------------------------------
+
+TEST(LinkSurfaces, AreClosedAndOfTheRightSize) {
+  Articulation a;
+  std::vector<Link> links;
+  std::vector<Joint> joints;
+  std::vector<Inertia> exact;
+  const auto add = [&](const Shape& s, const Inertia& inertia) {
+    Link l;
+    l.name = "l" + std::to_string(links.size());
+    l.inertia = inertia;
+    l.shapes = {s};
+    links.push_back(l);
+    Joint j;
+    j.name = "j" + std::to_string(joints.size());
+    j.type = JointType::kFree;
+    j.parent = "world";
+    j.child = l.name;
+    joints.push_back(j);
+    exact.push_back(inertia);
+  };
+  Shape s;
+  s.size = Vec3(1, 2, 3);
+  add(s, box_inertia(s.size, 1));
+  s.radius = 0.5;
+  s.length = 0.7;
+  s.kind = ShapeKind::kSphere;
+  add(s, sphere_inertia(0.5, 1));
+  s.kind = ShapeKind::kCylinder;
+  add(s, cylinder_inertia(0.5, 0.7, 1));
+  s.kind = ShapeKind::kCapsule;
+  add(s, capsule_inertia(0.5, 0.7, 1));
+  a.mechanism = make_mechanism(links, joints);
+  a.q = initial_positions(a.mechanism);
+  const LinkSurfaces surfaces = link_surfaces(a);
+  ASSERT_EQ(surfaces.parts.size(), links.size());
+  for (std::size_t k = 0; k < links.size(); ++k) {
+    const LinkPart& part = surfaces.parts[k];
+    TriMesh mesh;
+    mesh.nodes = surfaces.x;
+    for (Index t = part.triangles_begin; t < part.triangles_end; ++t)
+      mesh.triangles.push_back(surfaces.triangles[static_cast<std::size_t>(t)]);
+    // Throws when open or inside out; polygons are a little smaller than circles.
+    EXPECT_NEAR(mesh_inertia(mesh, 1).mass, exact[k].mass, 0.06 * exact[k].mass) << k;
+  }
+}
+
+}  // namespace
+}  // namespace limber::rigid
