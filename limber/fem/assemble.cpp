@@ -1,6 +1,9 @@
+#include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/fem/assemble.hpp>
 #include <limber/fem/batch.hpp>
+
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>
@@ -27,6 +30,23 @@ struct Sums {
   double* f = nullptr;
   double* K = nullptr;
 };
+
+// E - history, and weight * young.
+material::Sym3<Pack> strain_difference(const StrainTerm& term, const Batch& batch, const M3<Pack>& F,
+                                       Pack& s) {
+  material::Sym3<Pack> S = green_strain(F);
+  Pack* const entry[6] = {&S.xx, &S.yy, &S.zz, &S.xy, &S.xz, &S.yz};
+  for (int k = 0; k < 6; ++k) {
+    Pack h;
+    for (int lane = 0; lane < kLanes; ++lane)
+      h.set(lane,
+            term.history[6 * static_cast<std::size_t>(batch.element[lane]) + static_cast<std::size_t>(k)]);
+    *entry[k] -= h;
+  }
+  const Pack mu = batch.mu, lambda = batch.lambda;
+  s = Pack(term.weight) * mu * (Pack(3) * lambda + Pack(2) * mu) / (lambda + mu);
+  return S;
+}
 
 void add_forces(const Batch& batch, const V3<Pack> f[3], double* sums) {
   for (int lane = 0; lane < batch.count; ++lane) {
@@ -69,7 +89,7 @@ auto decompose([[maybe_unused]] const M3<Pack>& F) {
 
 template <Work work, class Model>
 void run_batch(const Model& model, const Batch& batch, const ElementData<Pack>& e, const M3<Pack>& F,
-               bool projected, const Sums& sums, Pack& energy, Outcome& outcome) {
+               bool projected, const StrainTerm* term, const Sums& sums, Pack& energy, Outcome& outcome) {
   Pack psi, check;
   if constexpr (work == Work::kEnergy) {
     psi = element_psi(model, batch.fibre, e, F);
@@ -78,12 +98,19 @@ void run_batch(const Model& model, const Batch& batch, const ElementData<Pack>& 
     const auto svd = decompose < Model::kForceNeedsSvd || work == Work::kStiffness > (F);
     V3<Pack> f[3];
     psi = element_force(model, batch.fibre, batch.plane, e, F, svd, f);
+    material::Sym3<Pack> S;
+    Pack s;
+    if (term) {
+      S = strain_difference(*term, batch, F, s);
+      add_strain_force(e, batch.plane, F, s, S, psi, f);
+    }
     add_forces(batch, f, sums.f);
     check = psi;
     for (int a = 0; a < 3; ++a) check += f[a][0] + f[a][1] + f[a][2];
     if constexpr (work == Work::kStiffness) {
       M3<Pack> K[kElementBlocks];
       element_stiffness(model, batch.fibre, batch.plane, projected, e, F, svd, K);
+      if (term) add_strain_stiffness(e, batch.plane, projected, F, s, S, K);
       for (int a = 1; a < 4; ++a) check += K[a](0, 0) + K[a](1, 1) + K[a](2, 2);
       add_blocks(batch, K, sums.K);
     }
@@ -101,7 +128,8 @@ void run_batch(const Model& model, const Batch& batch, const ElementData<Pack>& 
 
 template <Work work>
 Outcome run_chunk(const Elements& elements, const Chunk& chunk, const VecX& x,
-                  std::span<const double> activation, bool projected, const Sums& sums) {
+                  std::span<const double> activation, bool projected, const StrainTerm* term,
+                  const Sums& sums) {
   Outcome outcome;
   Pack energy = 0;
   for (Index b = chunk.batch_begin; b < chunk.batch_end; ++b) {
@@ -109,7 +137,7 @@ Outcome run_chunk(const Elements& elements, const Chunk& chunk, const VecX& x,
     const ElementData<Pack> e = element_data(elements, batch, activation);
     const M3<Pack> F = deformation_gradient(gather_edges(batch, x.data()), e.B, batch.plane);
     material::with_model(batch.model, e.mu, e.lambda, [&](const auto& model) {
-      run_batch<work>(model, batch, e, F, projected, sums, energy, outcome);
+      run_batch<work>(model, batch, e, F, projected, term, sums, energy, outcome);
     });
   }
   for (int lane = 0; lane < kLanes; ++lane) outcome.energy += energy[lane];
@@ -138,9 +166,13 @@ void sum_shared(const Shared& shared, const double* slots, double* result) {
 
 template <Work work>
 void run(const Elements& elements, const VecX& x, std::span<const double> activation, bool projected,
-         Assembled& out) {
+         const StrainTerm* term, Assembled& out) {
   check_positions(elements, x);
   check_activation(elements, activation);
+  if (term && term->history.size() != 6 * elements.element.size())
+    throw Error(ErrorKind::kUsage,
+                fmt::format("assemble: found {} strains, expected {} (6 for each of {} elements)",
+                            term->history.size(), 6 * elements.element.size(), elements.element.size()));
   const bool with_K = work == Work::kStiffness, with_f = work != Work::kEnergy;
   const std::size_t own_f = with_f ? 3 * (static_cast<std::size_t>(elements.max_chunk_nodes) + 1) : 0;
   const std::size_t own_K = with_K ? 9 * (static_cast<std::size_t>(elements.max_chunk_blocks) + 1) : 0;
@@ -163,7 +195,7 @@ void run(const Elements& elements, const VecX& x, std::span<const double> activa
     const Index nodes = chunk.node_end - chunk.node_begin, blocks = chunk.block_end - chunk.block_begin;
     if (with_f) std::fill_n(sums.f, 3 * (nodes + 1), 0.0);
     if (with_K) std::fill_n(sums.K, 9 * (blocks + 1), 0.0);
-    outcome[c] = run_chunk<work>(elements, chunk, x, activation, projected, sums);
+    outcome[c] = run_chunk<work>(elements, chunk, x, activation, projected, term, sums);
     if (with_f)
       flush<3>(std::span(elements.node_target).subspan(chunk.node_begin, nodes), sums.f, out.f.data(),
                f_slots);
@@ -198,18 +230,18 @@ void run(const Elements& elements, const VecX& x, std::span<const double> activa
 }  // namespace
 
 void assemble(const Elements& elements, const VecX& x, std::span<const double> activation, Assembled& out,
-              Projection projection) {
-  run<Work::kStiffness>(elements, x, activation, projection == Projection::kPsd, out);
+              Projection projection, const StrainTerm* strain) {
+  run<Work::kStiffness>(elements, x, activation, projection == Projection::kPsd, strain, out);
 }
 
 void assemble_force(const Elements& elements, const VecX& x, std::span<const double> activation,
-                    Assembled& out) {
-  run<Work::kForce>(elements, x, activation, false, out);
+                    Assembled& out, const StrainTerm* strain) {
+  run<Work::kForce>(elements, x, activation, false, strain, out);
 }
 
 double elastic_energy(const Elements& elements, const VecX& x, std::span<const double> activation) {
   Assembled out;
-  run<Work::kEnergy>(elements, x, activation, false, out);
+  run<Work::kEnergy>(elements, x, activation, false, nullptr, out);
   return out.energy;
 }
 

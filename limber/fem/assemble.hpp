@@ -22,17 +22,27 @@ struct Assembled {
 
 enum class Projection { kPsd, kNone };
 
+// A further energy density, weight * young * |E - history|^2 with E the Green strain [Pa]. With the strain of
+// the last step as history and weight = coefficient / h it is Green-strain damping: the gradient of this
+// energy is the force of the dissipation coefficient * young * |dE/dt|^2, with dE/dt by the integrator's own
+// difference.
+struct StrainTerm {
+  double weight = 0;
+  std::vector<double> history;  // xx yy zz xy xz yz per element, as green_strains() gives them
+};
+
 // `x`: positions, 3n [m]; `activation`: one number per channel. Every function gives the same bits for any
 // number of threads.
 void assemble(const Elements& elements, const VecX& x, std::span<const double> activation, Assembled& out,
-              Projection projection = Projection::kPsd);
+              Projection projection = Projection::kPsd, const StrainTerm* strain = nullptr);
 // Energy and force only.
 void assemble_force(const Elements& elements, const VecX& x, std::span<const double> activation,
-                    Assembled& out);
+                    Assembled& out, const StrainTerm* strain = nullptr);
 double elastic_energy(const Elements& elements, const VecX& x, std::span<const double> activation);
 
 // Per element, for output and metrics.
 void deformation_gradients(const Elements& elements, const VecX& x, std::vector<Mat3>& F);
+void green_strains(const Elements& elements, const VecX& x, std::vector<double>& strain);  // 6 an element
 void energy_densities(const Elements& elements, const VecX& x, std::span<const double> activation,
                       std::vector<double>& psi);  // [J/m^3]
 

@@ -66,6 +66,18 @@ T element_force(const Model& model, FibreModel fibre, bool plane, const ElementD
   return psi;
 }
 
+// The blocks of node 0 from those of the others: rows add up to zero.
+template <class T>
+void add_node_zero(material::M3<T> K[kElementBlocks]) {
+  for (int j = 0; j < 3; ++j)
+    for (int i = 0; i < 3; ++i) {
+      K[4](i, j) = -(K[1](i, j) + K[7](j, i) + K[8](j, i));
+      K[5](i, j) = -(K[2](i, j) + K[7](i, j) + K[9](j, i));
+      K[6](i, j) = -(K[3](i, j) + K[8](i, j) + K[9](i, j));
+      K[0](i, j) = -(K[4](i, j) + K[5](i, j) + K[6](i, j));
+    }
+}
+
 // K = d2E/dx2 [N/m].
 template <class Model, class T>
 void element_stiffness(const Model& model, FibreModel fibre, bool plane, bool projected,
@@ -125,14 +137,68 @@ void element_stiffness(const Model& model, FibreModel fibre, bool plane, bool pr
   if (plane)
     for (const auto& pair : kPair)
       for (int i = 0; i < 3; ++i) K[pair[2]](i, 2) = K[pair[2]](2, i) = T(0);
-  // Rows add up to zero.
+  add_node_zero(K);
+}
+
+// E = (F^T F - I) / 2
+template <class T>
+material::Sym3<T> green_strain(const material::M3<T>& F) {
+  using namespace material;
+  const V3<T> a = column(F, 0), b = column(F, 1), c = column(F, 2);
+  const T h(0.5);
+  return {h * dot(a, a) - h, h * dot(b, b) - h, h * dot(c, c) - h,
+          h * dot(a, b),     h * dot(a, c),     h * dot(b, c)};
+}
+
+// Adds the energy density s |E - H|^2 to psi and its force, -volume * 2 s F (E - H) * gradient, to f.
+template <class T>
+void add_strain_force(const ElementData<T>& e, bool plane, const material::M3<T>& F, T s,
+                      const material::Sym3<T>& S, T& psi, material::V3<T> f[3]) {
+  using namespace material;
+  psi += s * (S.xx * S.xx + S.yy * S.yy + S.zz * S.zz + T(2) * (S.xy * S.xy + S.xz * S.xz + S.yz * S.yz));
+  for (int a = 0; a < 3; ++a) {
+    const V3<T> b{{e.B(a, 0), e.B(a, 1), e.B(a, 2)}};
+    const V3<T> Sb{{S.xx * b[0] + S.xy * b[1] + S.xz * b[2], S.xy * b[0] + S.yy * b[1] + S.yz * b[2],
+                    S.xz * b[0] + S.yz * b[1] + S.zz * b[2]}};
+    const V3<T> FSb = F * Sb;
+    for (int i = 0; i < (plane ? 2 : 3); ++i) f[a][i] -= T(2) * s * e.volume * FSb[i];
+  }
+}
+
+// Its second derivative. The part that is positive semi-definite by itself is
+// volume s ((l . r) F F^T + (F r)(F l)^T) for the shape gradients l and r; the rest, 2 volume s (l . (E - H)
+// r) I, vanishes with E - H and is left out of the projected matrix.
+template <class T>
+void add_strain_stiffness(const ElementData<T>& e, bool plane, bool projected, const material::M3<T>& F, T s,
+                          const material::Sym3<T>& S, material::M3<T> K[kElementBlocks]) {
+  using namespace material;
+  V3<T> b[3], Fb[3];
+  for (int a = 0; a < 3; ++a) {
+    b[a] = {{e.B(a, 0), e.B(a, 1), e.B(a, 2)}};
+    Fb[a] = F * b[a];
+  }
+  M3<T> FFt;
   for (int j = 0; j < 3; ++j)
-    for (int i = 0; i < 3; ++i) {
-      K[4](i, j) = -(K[1](i, j) + K[7](j, i) + K[8](j, i));
-      K[5](i, j) = -(K[2](i, j) + K[7](i, j) + K[9](j, i));
-      K[6](i, j) = -(K[3](i, j) + K[8](i, j) + K[9](i, j));
-      K[0](i, j) = -(K[4](i, j) + K[5](i, j) + K[6](i, j));
-    }
+    for (int i = 0; i < 3; ++i) FFt(i, j) = F(i, 0) * F(j, 0) + F(i, 1) * F(j, 1) + F(i, 2) * F(j, 2);
+  const T v = s * e.volume;
+  constexpr int kPair[6][3] = {{0, 0, 1}, {1, 1, 2}, {2, 2, 3}, {1, 0, 7}, {2, 0, 8}, {2, 1, 9}};
+  for (int p = 0; p < 6; ++p) {
+    const int l = kPair[p][0], r = kPair[p][1];
+    const T lr = dot(b[l], b[r]);
+    T rest(0);
+    if (!projected)
+      rest = T(2) * (b[l][0] * (S.xx * b[r][0] + S.xy * b[r][1] + S.xz * b[r][2]) +
+                     b[l][1] * (S.xy * b[r][0] + S.yy * b[r][1] + S.yz * b[r][2]) +
+                     b[l][2] * (S.xz * b[r][0] + S.yz * b[r][1] + S.zz * b[r][2]));
+    const int n = plane ? 2 : 3;
+    for (int j = 0; j < n; ++j)
+      for (int i = 0; i < n; ++i) {
+        T value = lr * FFt(i, j) + Fb[r][i] * Fb[l][j];
+        if (i == j) value += rest;
+        K[kPair[p][2]](i, j) += v * value;
+      }
+  }
+  add_node_zero(K);
 }
 
 }  // namespace limber::fem

@@ -55,6 +55,19 @@ void deformation_gradients(const Elements& elements, const VecX& x, std::vector<
   for_each_gradient(elements, x, [&](const Batch& batch, const M3<Pack>& Fs) { store(batch, Fs, F); });
 }
 
+void green_strains(const Elements& elements, const VecX& x, std::vector<double>& strain) {
+  check_positions(elements, x);
+  strain.resize(6 * elements.element.size());
+  for_each_gradient(elements, x, [&](const Batch& batch, const M3<Pack>& F) {
+    const material::Sym3<Pack> E = green_strain(F);
+    const Pack* const entry[6] = {&E.xx, &E.yy, &E.zz, &E.xy, &E.xz, &E.yz};
+    for (int lane = 0; lane < batch.count; ++lane)
+      for (int k = 0; k < 6; ++k)
+        strain[6 * static_cast<std::size_t>(batch.element[lane]) + static_cast<std::size_t>(k)] =
+            (*entry[k])[lane];
+  });
+}
+
 void energy_densities(const Elements& elements, const VecX& x, std::span<const double> activation,
                       std::vector<double>& psi) {
   check_positions(elements, x);

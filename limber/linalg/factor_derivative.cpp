@@ -102,7 +102,7 @@ FactorStatus TimeFactor::factor(const BlockMatrix& A, const BlockMatrix& A_later
 }
 
 bool TimeFactor::extrapolate(double dt) {
-  if (rate_.empty()) return dt == 0;
+  if (rate_.empty()) return true;
   const bool safe = std::all_of(diagonal_.begin(), diagonal_.end(),
                                 [&](std::size_t k) { return base_[k] + dt * rate_[k] > 0.1 * base_[k]; });
   const double s = safe ? dt : 0.0;

@@ -33,8 +33,8 @@ class TimeFactor {
   [[nodiscard]] FactorStatus factor(const BlockMatrix& A);
   // L at time 0, and dL/dt = (chol(A_later) - chol(A)) / epsilon, where A_later is A at time epsilon.
   [[nodiscard]] FactorStatus factor(const BlockMatrix& A, const BlockMatrix& A_later, double epsilon);
-  // From now on solves use L + dt dL/dt. False, and L itself is used, when a diagonal entry would shrink
-  // below a tenth of what it was: the product L L^T is then useless or singular.
+  // From now on solves use L + dt dL/dt (L, when there is no derivative). False, and L itself is used, when a
+  // diagonal entry would shrink below a tenth of what it was: the product L L^T is then useless or singular.
   bool extrapolate(double dt);
 
   bool has_derivative() const { return !rate_.empty(); }

@@ -2,6 +2,7 @@
 
 #include <limber/core/error.hpp>
 #include <limber/methods/conjac.hpp>
+#include <limber/methods/implicit.hpp>
 #include <limber/methods/static.hpp>
 #include <limber/methods/vanilla.hpp>
 
@@ -16,6 +17,7 @@ constexpr std::array kMethods{
     Method{"vanilla", "full space, linearly implicit: every node is an unknown", make_vanilla},
     Method{"static", "equilibrium at every step: the reference shape", make_static},
     Method{"conjac", "condensation Jacobian: a few dynamic nodes move the whole body", make_conjac},
+    Method{"implicit", "nonlinear implicit integrators with solvers that reuse their factor", make_implicit},
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ constexpr Entry kEntries[] = {
 
     // Methods. A new method adds its name to the tag and its rows below.
     {.path = "/method", .type = kObject, .fallback = "{}", .aliases = "integrator stepper", .text = "How the motion is computed."},
-    {.path = "/method/type", .type = kTag, .fallback = "\"vanilla\"", .values = "vanilla conjac static", .aliases = "name", .text = "vanilla: all nodes are unknowns; conjac: a few dynamic nodes move the rest; static: the equilibrium only."},
+    {.path = "/method/type", .type = kTag, .fallback = "\"vanilla\"", .values = "vanilla conjac static implicit", .aliases = "name", .text = "vanilla: all nodes are unknowns; conjac: a few dynamic nodes move the rest; static: the equilibrium only; implicit: nonlinear integrators with a choice of solvers."},
     {.path = "/method[vanilla]/beta", .type = kNumber, .fallback = "1", .range = above(0), .text = "Weight of the stiffness in M + hD + beta h^2 K; 1 is linearly implicit Euler."},
     {.path = "/method[static]/tolerance", .type = kNumber, .fallback = "1e-10", .range = inside(0, 1), .text = "Force residual relative to the largest force at which Newton's method stops."},
     {.path = "/method[static]/max_iterations", .type = kInteger, .fallback = "200", .range = within(1, 100000), .text = "Newton iterations after which the solve counts as failed."},
@@ -44,6 +44,17 @@ constexpr Entry kEntries[] = {
     {.path = "/method[conjac]/time_rule", .type = kEnum, .fallback = "\"guarded\"", .values = "guarded linear-implicit trapezoidal modal midpoint", .text = "Time integration of the dynamic nodes."},
     {.path = "/method[conjac]/newton_steps", .type = kInteger, .fallback = "0", .range = within(0, 1000), .text = "Extra quasi-Newton steps that pull the quasistatic nodes to equilibrium."},
     {.path = "/method[conjac]/static_start", .type = kBoolean, .fallback = "false", .text = "Begin in the static equilibrium instead of the initial shape."},
+    {.path = "/method[implicit]/integrator", .type = kEnum, .fallback = "\"bdf2\"", .values = "bdf1 baraff bdf2 sdirk2 quasistatic", .text = "bdf1: implicit Euler; baraff: its first Newton iteration only; bdf2, sdirk2: second order; quasistatic: equilibrium at every step."},
+    {.path = "/method[implicit]/solver", .type = kEnum, .fallback = "\"auto\"", .values = "newton-direct newton-pcg newton-l0 newton-l1 quasi-newton-l0 quasi-newton-l1 hybrid-l0 hybrid-l1 qlb auto", .text = "How often the matrix is factored; every choice reaches the same solution."},
+    {.path = "/method[implicit]/strain_damping", .type = kNumber, .unit = "s", .fallback = "0", .range = at_least(0), .text = "Green-strain damping: times Young's modulus, the energy lost per volume and squared strain rate."},
+    {.path = "/method[implicit]/tolerance_relative", .type = kNumber, .fallback = "1e-6", .range = inside(0, 1), .text = "Residual, relative to that of the initial guess, at which a solve ends."},
+    {.path = "/method[implicit]/tolerance_absolute", .type = kNumber, .unit = "N", .fallback = "1e-6", .range = above(0), .text = "Norm of the residual force at which a solve ends."},
+    {.path = "/method[implicit]/max_iterations", .type = kInteger, .fallback = "200", .range = within(1, 100000), .text = "Search directions after which a solve counts as failed."},
+    {.path = "/method[implicit]/quasi_iterations", .type = kInteger, .fallback = "20", .range = within(1, 100000), .text = "Quasi-Newton iterations after which a factor counts as stale."},
+    {.path = "/method[implicit]/pcg_tolerance", .type = kNumber, .fallback = "0.01", .range = inside(0, 1), .text = "Relative residual of conjugate gradients inside Newton's method."},
+    {.path = "/method[implicit]/history", .type = kInteger, .fallback = "8", .range = within(0, 100), .text = "Pairs that L-BFGS keeps (qlb, auto)."},
+    {.path = "/method[implicit]/keep", .type = kInteger, .fallback = "0", .range = within(0, 1000000), .text = "Steps that a factor serves; 0: one with l0 and l1, as long as it pays with qlb and auto."},
+    {.path = "/method[implicit]/max_halvings", .type = kInteger, .fallback = "4", .range = within(0, 20), .text = "How often a step that fails is halved before the run stops."},
 
     {.path = "/solver", .type = kObject, .fallback = "{}", .text = "The sparse Cholesky factorisation."},
     {.path = "/solver/backend", .type = kEnum, .fallback = "\"auto\"", .values = "auto native cholmod", .text = "Which implementation."},

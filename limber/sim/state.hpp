@@ -8,6 +8,18 @@
 
 namespace limber {
 
+// What a factor that is kept over several steps was made from, so that a restart makes the same one again.
+struct FactorRecord {
+  VecX x, v;  // positions [m] and, for an extrapolated factor, velocities [m/s]
+  std::vector<std::uint8_t> fixed;
+  std::vector<double> activation;
+  double gamma = 0;                // effective time step of the matrix [s]; 0: stiffness alone
+  double t = 0, h = 0;             // time it belongs to, and time step then [s]
+  std::int64_t steps = 0;          // steps it has served
+  double cost = 0, last_cost = 0;  // of all these steps and of the last one, by the cost model
+  double fresh_rate = 3;           // mean decrease of log |r| per iteration with a new factor
+};
+
 struct State {
   double t = 0;                           // [s]
   std::int64_t step = 0;                  // steps done
@@ -21,6 +33,10 @@ struct State {
   std::vector<std::int64_t> contact_pairs;  // (node, obstacle) of every anchor of friction
   std::vector<double> contact_anchors;      // their points, three numbers each, in the obstacle's frame [m]
   std::vector<std::int64_t> events_done;    // indices of scene events that have happened, in order
+  double energy_excess = 0;               // ConJac's guard: energy gained and not yet lost again [J]
+  VecX x_prev, v_prev;                    // implicit, BDF2: one step ago; empty: none
+  FactorRecord factor;                    // implicit: of the kept factor
+  std::vector<std::int64_t> events_done;  // indices of scene events that have happened, in order
 };
 
 // Lists every member with its name: the one list behind checkpoint, hash and comparison.
@@ -37,6 +53,19 @@ void visit(S& state, Visitor&& visitor) {
   visitor("energy_excess", state.energy_excess);
   visitor("contact_pairs", state.contact_pairs);
   visitor("contact_anchors", state.contact_anchors);
+  visitor("x_prev", state.x_prev);
+  visitor("v_prev", state.v_prev);
+  visitor("factor_x", state.factor.x);
+  visitor("factor_v", state.factor.v);
+  visitor("factor_fixed", state.factor.fixed);
+  visitor("factor_activation", state.factor.activation);
+  visitor("factor_gamma", state.factor.gamma);
+  visitor("factor_t", state.factor.t);
+  visitor("factor_h", state.factor.h);
+  visitor("factor_steps", state.factor.steps);
+  visitor("factor_cost", state.factor.cost);
+  visitor("factor_last_cost", state.factor.last_cost);
+  visitor("factor_fresh_rate", state.factor.fresh_rate);
   visitor("events_done", state.events_done);
 }
 

@@ -1,0 +1,301 @@
+// Who wins when a Cholesky factor is reused, and where: Figures 5.4, 5.5, 5.7, 5.9 and 5.13 of the
+// dissertation as tables and plots. All solvers of a table run in one process, one after the other, on the
+// same scene.
+//
+//   bench_factor_reuse --figure 5.4 --figure 5.7 [--steps N] [--threads N] [--out DIR] [--scale N]
+#include <limber/core/error.hpp>
+#include <limber/core/parallel.hpp>
+#include <limber/linalg/cholesky.hpp>
+#include <limber/methods/implicit_stage.hpp>
+#include <limber/methods/methods.hpp>
+#include <limber/scene/load.hpp>
+#include <limber/sim/simulation.hpp>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+
+namespace {
+
+using namespace limber;
+
+const std::vector<std::string> kAll{
+    "newton-direct",   "newton-pcg", "newton-l0", "newton-l1", "quasi-newton-l0",
+    "quasi-newton-l1", "hybrid-l0",  "hybrid-l1", "qlb",       "auto"};
+const std::vector<std::string> kThree{"newton-direct", "newton-l0", "hybrid-l1", "qlb", "auto"};
+
+struct Variant {
+  std::string label, scene;
+  std::vector<std::string> overrides;
+};
+
+struct Figure {
+  std::string number, title;
+  std::vector<std::string> solvers;
+  std::vector<Variant> variants;
+};
+
+std::vector<Figure> figures() {
+  const std::string damping = "/method/strain_damping=", model = "/bodies/0/material/model=";
+  const std::string integrator = "/method/integrator=", step = "/time/step=";
+  return {
+      {"5.4", "BAR, default parameters", kAll, {{"default", "bar", {}}}},
+      {"5.5",
+       "BAR, varied",
+       kThree,
+       {{"E = 6e3", "bar-e6e3", {}},
+        {"default: E = 2e4, nu = 0.49", "bar", {}},
+        {"E = 5e4", "bar-e5e4", {}},
+        {"E = 1e5", "bar-e1e5", {}},
+        {"nu = 0.42", "bar-nu42", {}},
+        {"heterogeneous", "bar-hetero", {}},
+        {"anisotropic", "bar-aniso", {}}}},
+      {"5.7", "BAR, nonlinear iterations per step", kThree, {{"default", "bar", {}}}},
+      {"5.9",
+       "ARMADILLO, varied",
+       kThree,
+       {{"default: BDF2, h = 1e-2", "armadillo", {}},
+        {"damping 1e-6", "armadillo", {damping + "1e-6"}},
+        {"corotational", "armadillo", {model + "corotational"}},
+        {"St Venant-Kirchhoff", "armadillo", {model + "st-venant-kirchhoff"}},
+        {"BDF1", "armadillo", {integrator + "bdf1"}},
+        {"Baraff", "armadillo", {integrator + "baraff", "/method/keep=2"}},
+        {"h = 5e-3", "armadillo", {step + "0.005"}},
+        {"h = 2e-2", "armadillo", {step + "0.02"}}}},
+      {"5.13",
+       "BUNNY and DUCKS",
+       {"newton-direct", "newton-l0", "hybrid-l1", "qlb", "auto"},
+       {{"bunny", "bunny", {}}, {"50 ducks", "ducks-50", {}}, {"100 ducks", "ducks", {}}}},
+  };
+}
+
+struct Result {
+  std::string solver, failure;
+  double wall = 0, cpu = 0;  // [s], of the steps alone
+  std::map<std::string, double> phases, extra;
+  std::map<std::string, int> fallbacks;
+  std::vector<double> newton, quasi;  // per step
+  double difference = 0;              // largest distance from newton-direct's last positions [m]
+  VecX x;
+  std::int64_t steps = 0;
+};
+
+double cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Result run(const Variant& variant, const std::string& solver, std::int64_t steps, int scale) {
+  Result r;
+  r.solver = solver;
+  std::vector<std::string> overrides = variant.overrides;
+  overrides.push_back("/method/solver=" + solver);
+  if (scale > 1) {  // a smaller bar, for trying out
+    overrides.push_back(
+        fmt::format("/bodies/0/mesh/nodes=[{},{},{}]", 44 / scale + 1, 14 / scale + 1, 14 / scale + 1));
+  }
+  auto scene = std::make_shared<Scene>(
+      load_scene(std::string(LIMBER_SOURCE_DIR) + "/scenes/implicit/" + variant.scene + ".json", overrides));
+  Simulation sim(scene, make_stepper);
+  try {
+    while (!sim.done() && (steps == 0 || r.steps < steps)) {
+      const double cpu = cpu_seconds(), wall = wall_seconds();
+      const StepReport report = sim.step();
+      r.cpu += cpu_seconds() - cpu;
+      r.wall += wall_seconds() - wall;
+      ++r.steps;
+      for (const auto& [name, seconds] : report.phases) r.phases[name] += seconds;
+      for (const auto& [name, value] : report.extra) r.extra[name] += value;
+      for (const auto& [name, count] : report.fallbacks) r.fallbacks[name] += count;
+      r.newton.push_back(report.extra.at("newton_iterations"));
+      r.quasi.push_back(report.extra.at("quasi_iterations"));
+    }
+  } catch (const Error& e) {
+    r.failure = e.what();
+  }
+  r.x = sim.state().x;
+  return r;
+}
+
+std::string fallbacks_text(const std::map<std::string, int>& fallbacks) {
+  std::string text;
+  for (const auto& [name, count] : fallbacks)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, count);
+  return text;
+}
+
+// One row of bars per solver, wall-clock; plain SVG.
+std::string bars_svg(const std::string& title, const std::vector<Result>& results) {
+  const double row = 22, left = 150, width = 420;
+  double longest = 1e-9;
+  for (const Result& r : results) longest = std::max(longest, r.cpu);
+  std::string s = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"660\" height=\"{:.0f}\" font-family=\"sans-serif\" "
+      "font-size=\"12\">\n<text x=\"8\" y=\"18\" font-weight=\"bold\">{}</text>\n",
+      40 + row * static_cast<double>(results.size()), title);
+  double y = 30;
+  for (const Result& r : results) {
+    s += fmt::format(
+        "<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">{}</text><rect x=\"{:.0f}\" y=\"{:.0f}\" "
+        "width=\"{:.1f}\" "
+        "height=\"16\" fill=\"#4878a8\"/><text x=\"{:.1f}\" y=\"{:.0f}\">{:.1f} s{}</text>\n",
+        left - 6, y + 13, r.solver, left, y, width * r.cpu / longest, left + 6 + width * r.cpu / longest,
+        y + 13, r.cpu, r.failure.empty() ? "" : " (failed)");
+    y += row;
+  }
+  return s + "</svg>\n";
+}
+
+// Iterations per step, one polyline per solver and kind.
+std::string iterations_svg(const std::string& title, const std::vector<Result>& results) {
+  const char* colours[] = {"#4878a8", "#d1605e", "#6a9f58", "#e49444", "#967662", "#85b6b2"};
+  double most = 1;
+  std::size_t steps = 1;
+  for (const Result& r : results)
+    for (std::size_t k = 0; k < r.newton.size(); ++k) {
+      most = std::max(most, r.newton[k] + r.quasi[k]);
+      steps = std::max(steps, r.newton.size());
+    }
+  std::string s = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"700\" height=\"320\" font-family=\"sans-serif\" "
+      "font-size=\"12\">\n<text x=\"8\" y=\"18\" font-weight=\"bold\">{}</text>\n<text x=\"8\" "
+      "y=\"40\">{:.0f}</text>"
+      "<text x=\"8\" y=\"290\">0</text><text x=\"600\" y=\"305\">step {}</text>\n",
+      title, most, steps);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Result& r = results[i];
+    std::string points;
+    for (std::size_t k = 0; k < r.newton.size(); ++k)
+      points +=
+          fmt::format("{:.1f},{:.1f} ", 40 + 640.0 * static_cast<double>(k) / static_cast<double>(steps),
+                      290 - 255 * (r.newton[k] + r.quasi[k]) / most);
+    s += fmt::format(
+        "<polyline fill=\"none\" stroke=\"{}\" points=\"{}\"/><text x=\"{}\" y=\"34\" "
+        "fill=\"{}\">{}</text>\n",
+        colours[i % 6], points, 60 + 120 * i, colours[i % 6], r.solver);
+  }
+  return s + "</svg>\n";
+}
+
+void print_table(const Figure& figure, const Variant& variant, const std::vector<Result>& results) {
+  fmt::print("\n### Figure {}: {}, {}\n\n", figure.number, figure.title, variant.label);
+  fmt::print(
+      "| solver | wall s | CPU s | speed-up (CPU) | Newton its | quasi its | CG its | factors | assemble s | "
+      "factor s | "
+      "solve s | force s | max diff m | fallbacks "
+      "|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+  const double base = results.front().cpu;
+  for (const Result& r : results) {
+    auto phase = [&](const char* name) { return r.phases.count(name) ? r.phases.at(name) : 0.0; };
+    auto extra = [&](const char* name) { return r.extra.count(name) ? r.extra.at(name) : 0.0; };
+    fmt::print(
+        "| {} | {:.2f} | {:.2f} | {:.2f} | {:.0f} | {:.0f} | {:.0f} | {:.0f} | {:.2f} | {:.2f} | {:.2f} | "
+        "{:.2f} | {:.1e} | {} |\n",
+        r.solver, r.wall, r.cpu, base / r.cpu, extra("newton_iterations"), extra("quasi_iterations"),
+        extra("pcg_iterations"), extra("factorizations"), phase("assemble"), phase("factor"), phase("solve"),
+        phase("force"), r.difference,
+        r.failure.empty() ? fallbacks_text(r.fallbacks)
+                          : fmt::format("stopped at step {}: {}", r.steps, r.failure));
+    std::fflush(stdout);
+  }
+}
+
+void write_text(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream out(path);
+  out << text;
+}
+
+// newton-direct per iteration against bare CHOLMOD's factor and solve of the same matrix.
+void compare_with_cholmod(const Result& direct, int scale) {
+  std::vector<std::string> overrides;
+  if (scale > 1)
+    overrides.push_back(
+        fmt::format("/bodies/0/mesh/nodes=[{},{},{}]", 44 / scale + 1, 14 / scale + 1, 14 / scale + 1));
+  auto scene = std::make_shared<Scene>(
+      load_scene(std::string(LIMBER_SOURCE_DIR) + "/scenes/implicit/bar.json", overrides));
+  const Model model = build_model(scene);
+  const State state = initial_state(model);
+  StepInput in;
+  script_input(model, state, scene->h, in);
+  ImplicitStage stage(model);
+  stage.pose(in, {scene->h, 1, 0, true}, {&state.x, &state.v}, {});
+  BlockMatrix A;
+  stage.matrix(direct.x, stage.key(), A);
+  Cholesky solver({"cholmod", "auto"});
+  solver.analyze(*model.pattern);
+  double best = 1e9;
+  for (int k = 0; k < 5; ++k) {
+    const double start = cpu_seconds();
+    if (!solver.factor(A).ok) return;
+    VecX b = VecX::Ones(3 * model.nodes());
+    solver.solve(b);
+    best = std::min(best, cpu_seconds() - start);
+  }
+  const double each = direct.cpu / direct.extra.at("newton_iterations");
+  fmt::print(
+      "\nnewton-direct: {:.3f} s CPU an iteration, everything included; CHOLMOD's factor and solve alone: "
+      "{:.3f} s "
+      "(best of 5). Ratio {:.2f}.\n",
+      each, best, each / best);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Factor reuse: the figures of chapter 5 as tables");
+  std::vector<std::string> wanted, only;
+  std::string out;
+  std::int64_t steps = 0;
+  int threads = 0, scale = 1;
+  app.add_option("--figure", wanted, "5.4, 5.5, 5.7, 5.9 or 5.13; all when absent");
+  app.add_option("--solver", only, "only these solvers (newton-direct is always the first)");
+  app.add_option("--steps", steps, "steps of every run; 0: to the scene's end");
+  app.add_option("--threads", threads, "0: all cores");
+  app.add_option("--scale", scale, "divide the bar's cells per edge, to try things out");
+  app.add_option("--out", out, "folder for SVG plots");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    limber::set_threads(threads);
+    fmt::print("{} threads\n", limber::threads());
+    for (Figure& figure : figures()) {
+      if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), figure.number) == wanted.end()) continue;
+      if (!only.empty()) figure.solvers = only;
+      for (const Variant& variant : figure.variants) {
+        std::vector<Result> results;
+        for (const std::string& solver : figure.solvers) {
+          results.push_back(run(variant, solver, steps, scale));
+          Result& r = results.back();
+          if (r.x.size() == results[0].x.size())
+            r.difference = (r.x - results[0].x).lpNorm<Eigen::Infinity>();
+          fmt::print(stderr, "{} {}: {:.2f} s\n", variant.label, solver, r.cpu);
+        }
+        print_table(figure, variant, results);
+        if (figure.number == "5.4" && figure.solvers[0] == "newton-direct")
+          compare_with_cholmod(results[0], scale);
+        if (!out.empty()) {
+          std::filesystem::create_directories(out);
+          const std::string name =
+              fmt::format("figure-{}-{}", figure.number, &variant - figure.variants.data());
+          const std::string title =
+              fmt::format("Figure {}: {}, {}", figure.number, figure.title, variant.label);
+          write_text(std::filesystem::path(out) / (name + ".svg"),
+                     figure.number == "5.7" ? iterations_svg(title, results) : bars_svg(title, results));
+        }
+      }
+    }
+  } catch (const limber::Error& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return e.exit_code();
+  }
+  return 0;
+}

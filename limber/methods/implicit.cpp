@@ -1,0 +1,233 @@
+#include <limber/methods/implicit.hpp>
+
+#include <limber/core/error.hpp>
+#include <limber/methods/implicit_stage.hpp>
+#include <limber/methods/newton_solvers.hpp>
+#include <limber/methods/system.hpp>
+#include <limber/sim/model.hpp>
+
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace limber {
+namespace {
+
+enum class Integrator { kBdf1, kBaraff, kBdf2, kSdirk2, kQuasistatic };
+
+Integrator integrator_named(const std::string& name) {
+  if (name == "bdf1") return Integrator::kBdf1;
+  if (name == "baraff") return Integrator::kBaraff;
+  if (name == "bdf2") return Integrator::kBdf2;
+  if (name == "sdirk2") return Integrator::kSdirk2;
+  if (name == "quasistatic") return Integrator::kQuasistatic;
+  throw Error(ErrorKind::kInput, "/method/integrator: \"" + name + "\" is not an integrator");
+}
+
+SolverOptions solver_options(const nlohmann::json& o) {
+  SolverOptions s;
+  s.choice = solver_choice(o.at("solver"));
+  s.relative = o.at("tolerance_relative");
+  s.absolute = o.at("tolerance_absolute");
+  s.max_iterations = o.at("max_iterations");
+  s.quasi_iterations = o.at("quasi_iterations");
+  s.pcg_tolerance = o.at("pcg_tolerance");
+  s.history = o.at("history");
+  s.keep = o.at("keep");
+  return s;
+}
+
+const double kAlpha = 1 - std::sqrt(0.5);  // of SDIRK2, (2 - sqrt 2)/2
+
+class Implicit final : public Stepper {
+ public:
+  explicit Implicit(const Scene& scene)
+      : integrator_(integrator_named(scene.method_options.at("integrator"))),
+        max_halvings_(scene.method_options.at("max_halvings")),
+        solver_(solver_options(scene.method_options), {scene.solver, scene.ordering}) {}
+
+  StepReport step(const Model& model, State& state, const StepInput& in) override {
+    StepReport report;
+    clock_.reset();
+    if (!stage_) stage_.emplace(model);
+    total_ = {};
+    solver_.begin_step();
+    const VecX x = state.x, v = state.v;
+    const bool ok = try_step(state, in, 0);
+    report.dofs = stage_->free_dofs();
+    report.iterations = total_.newton + total_.quasi;
+    report.residual = total_.residual;
+    report.inverted = inverted_;
+    report.symbolic_analyses = solver_.analyses();
+    report.fallbacks = total_.fallbacks;
+    report.extra = {{"newton_iterations", total_.newton},
+                    {"quasi_iterations", total_.quasi},
+                    {"pcg_iterations", total_.pcg},
+                    {"factorizations", total_.factorizations},
+                    {"force_evaluations", total_.evaluations}};
+    report.phases = clock_.phases();
+    if (!ok) return fail(report, total_.why);
+    if (integrator_ == Integrator::kBdf2) {
+      state.x_prev = x;
+      state.v_prev = v;
+    }
+    solver_.end_step(state.factor);
+    return report;
+  }
+
+ private:
+  // A step of in.h; when it fails, two of half the length, and so on. Held nodes move at constant velocity
+  // within a step, so that the parts of a step end where the step would have.
+  bool try_step(State& state, const StepInput& in, int halvings) {
+    const VecX x = state.x, v = state.v;
+    if (plain_step(state, in, halvings)) return true;
+    state.x = x;
+    state.v = v;
+    if (integrator_ == Integrator::kBaraff || halvings == max_halvings_) {
+      if (halvings > 0)
+        total_.why += fmt::format("; the step had been halved {} times, to {:.3g} s", halvings, in.h);
+      return false;
+    }
+    ++total_.fallbacks["halved_step"];
+    StepInput half = in;
+    half.h = 0.5 * in.h;
+    if (!try_step(state, half, halvings + 1)) return false;
+    half.t = in.t + half.h;
+    return try_step(state, half, halvings + 1);
+  }
+
+  bool plain_step(State& state, const StepInput& in, int halvings) {
+    switch (integrator_) {
+      case Integrator::kBaraff:
+        return baraff(state, in);
+      case Integrator::kSdirk2:
+        return sdirk2(state, in);
+      case Integrator::kBdf2:
+        // The history is one whole step back: parts of a step, and steps without it, are SDIRK2's.
+        if (halvings > 0 || state.x_prev.size() != state.x.size()) return sdirk2(state, in);
+        return one_stage(state, in, {2.0 / 3 * in.h, 4.0 / 3, -1.0 / 3, false});
+      case Integrator::kBdf1:
+        return one_stage(state, in, {in.h, 1, 0, false});
+      case Integrator::kQuasistatic:
+        return one_stage(state, in, {in.h, 1, 0, true});
+    }
+    return false;
+  }
+
+  // Positions of held nodes at `t` after the start of the step.
+  static void move_held(const StepInput& in, const VecX& start, double t, VecX& x) {
+    for (Eigen::Index d = 0; d < x.size(); ++d)
+      if (in.fixed[static_cast<std::size_t>(d)]) x[d] = start[d] + t * in.fixed_velocity[d];
+  }
+
+  // Solves the posed stage from the better of two guesses: the motion going on, or standing still.
+  bool solve_stage(State& state, const StepInput& in, const VecX& start, double offset, bool first,
+                   const VecX& guess_velocity, double guess_time, VecX& x) {
+    VecX guess = start + guess_time * guess_velocity;
+    x = start;
+    move_held(in, start, offset, guess);
+    move_held(in, start, offset, x);
+    {
+      auto phase = clock_.phase("force");
+      stage_->evaluate(guess, moving_);
+      stage_->evaluate(x, standing_);
+      total_.evaluations += 2;
+    }
+    if (moving_.finite && !(standing_.finite && standing_.energy < moving_.energy)) x = guess;
+    VecX v = state.v;
+    restore_fixed(in, v);
+    const StageContext context{in.t + offset, in.t, &start, &v, in.h, first};
+    const SolverReport r = solver_.solve(*stage_, context, state.factor, x, clock_);
+    add(r);
+    return r.converged;
+  }
+
+  bool one_stage(State& state, const StepInput& in, const StageRule& rule) {
+    const VecX x0 = state.x;
+    pose(in, rule, {&state.x, &state.v}, {&state.x_prev, &state.v_prev});
+    VecX x;
+    if (!solve_stage(state, in, x0, in.h, true, state.v, in.h, x)) return false;
+    state.v = rule.quasistatic ? VecX((x - x0) / in.h) : stage_->velocity(x);
+    state.x = x;
+    return true;
+  }
+
+  bool sdirk2(State& state, const StepInput& in) {
+    const VecX x0 = state.x, v0 = state.v;
+    const double ratio = (1 - kAlpha) / kAlpha;
+    pose(in, {kAlpha * in.h, 1, 0, false}, {&x0, &v0}, {});
+    VecX x1, x2;
+    if (!solve_stage(state, in, x0, kAlpha * in.h, true, v0, kAlpha * in.h, x1)) return false;
+    const VecX v1 = stage_->velocity(x1);
+    pose(in, {kAlpha * in.h, 1 - ratio, ratio, false}, {&x0, &v0}, {&x1, &v1});
+    if (!solve_stage(state, in, x0, in.h, false, v1, in.h, x2)) return false;
+    state.v = stage_->velocity(x2);
+    state.x = x2;
+    return true;
+  }
+
+  // One Newton iteration of BDF1 from x_k, where held nodes have not moved yet: their motion goes to the
+  // right-hand side.
+  bool baraff(State& state, const StepInput& in) {
+    pose(in, {in.h, 1, 0, false}, {&state.x, &state.v}, {});
+    stage_->evaluate(state.x, moving_);
+    ++total_.evaluations;
+    if (!moving_.finite) {
+      total_.why = fmt::format("element {} gave a force that is not finite", moving_.first_bad);
+      return false;
+    }
+    VecX held = VecX::Zero(state.x.size()), known, d;
+    move_held(in, held, in.h, held);
+    {
+      auto phase = clock_.phase("assemble");
+      stage_->matrix(state.x, stage_->key(), held, A_, known);
+    }
+    VecX rhs = -moving_.r - known;
+    for (Eigen::Index k = 0; k < rhs.size(); ++k)
+      if (in.fixed[static_cast<std::size_t>(k)]) rhs[k] = 0;
+    VecX v = state.v;
+    restore_fixed(in, v);
+    const StageContext context{in.t + in.h, in.t, &state.x, &v, in.h, true};
+    const SolverReport r = solver_.solve_linear(*stage_, context, A_, rhs, state.factor, d, clock_);
+    add(r);
+    if (!r.converged) return false;
+    d += held;
+    state.v = d / in.h;
+    state.x += d;
+    return true;
+  }
+
+  void pose(const StepInput& in, const StageRule& rule, const KnownState& s0, const KnownState& s1) {
+    auto phase = clock_.phase("force");
+    stage_->pose(in, rule, s0, s1);
+  }
+
+  void add(const SolverReport& r) {
+    total_.newton += r.newton;
+    total_.quasi += r.quasi;
+    total_.pcg += r.pcg;
+    total_.factorizations += r.factorizations;
+    total_.evaluations += r.evaluations;
+    total_.residual = r.residual;
+    total_.why = r.why;
+    for (const auto& [name, count] : r.fallbacks) total_.fallbacks[name] += count;
+    inverted_ = moving_.inverted;
+  }
+
+  const Integrator integrator_;
+  const int max_halvings_;
+  NewtonSolver solver_;
+  std::optional<ImplicitStage> stage_;
+  ImplicitStage::Point moving_, standing_;
+  SolverReport total_;
+  Index inverted_ = 0;
+  BlockMatrix A_;
+  PhaseClock clock_;
+};
+
+}  // namespace
+
+std::unique_ptr<Stepper> make_implicit(const Scene& scene) { return std::make_unique<Implicit>(scene); }
+
+}  // namespace limber

@@ -1,0 +1,103 @@
+// One implicit stage. Every integrator of `implicit` ends in the same problem: find x with
+//
+//   r(x) = M ((x - c)/g - u)/g + a M (x - c)/g - f(x) - b (f(x) - f_h)/g - f_s(x) - f_ext = 0   [N]
+//   A(x) = dr/dx = (1/g^2 + a/g) M + (1 + b/g) K + K_s
+//
+// The stage's velocity is v = (x - c)/g. c, u, f_h and E_h are the same weighted sum of two known states,
+// taken of positions, velocities, elastic forces and Green strains:
+//
+//   integrator       g       c                               appendix C
+//   bdf1             h       x_k                             C.2
+//   bdf2             2h/3    4/3 x_k - 1/3 x_k-1             C.6
+//   sdirk2, first    alpha h x_k                             C.9
+//   sdirk2, second   alpha h x_k + (1-alpha)/alpha (x_k+alpha - x_k)   C.10, with alpha = 1 - 1/sqrt(2)
+//   quasistatic      -       r = -f - f_ext only             C.4
+//
+// Damping is a M v + b K v with K the true tangent: along a motion K v = -df/dt, and df/dt is taken by the
+// integrator's own formula, (f(x) - f_h)/g. Green-strain damping (f_s, K_s) dissipates s young |dE/dt|^2 per
+// volume, and its dE/dt is (E(x) - E_h)/g. So damping has the integrator's order, A is its exact derivative,
+// and r is the gradient of an energy, which the line search goes down. Our A is the appendix's divided by
+// g^2, and its K = df/dx is minus ours.
+#pragma once
+
+#include <limber/fem/assemble.hpp>
+#include <limber/fem/dof.hpp>
+#include <limber/sim/model.hpp>
+
+#include <span>
+#include <vector>
+
+namespace limber {
+
+struct StageRule {
+  double gamma = 0;          // effective time step g [s]
+  double w0 = 1, w1 = 0;     // weights of the two known states
+  bool quasistatic = false;  // neither inertia nor damping
+};
+
+struct KnownState {
+  const VecX* x = nullptr;
+  const VecX* v = nullptr;
+};
+
+// All that A depends on besides x. A kept factor remembers its own.
+struct MatrixKey {
+  double gamma = 0;  // 0: quasistatic
+  std::vector<std::uint8_t> fixed;
+  std::vector<double> activation;
+  bool operator==(const MatrixKey&) const = default;
+};
+
+class ImplicitStage {
+ public:
+  explicit ImplicitStage(const Model& model);
+
+  // Poses the problem. `in`: forces, activation and held degrees of freedom; `s0`, `s1`: the known states of
+  // the rule (s1 may be empty when w1 = 0).
+  void pose(const StepInput& in, const StageRule& rule, const KnownState& s0, const KnownState& s1);
+
+  struct Point {
+    double energy = 0;  // E(x) up to a constant [J]
+    double scale = 0;   // size of the terms that E is the sum of, for its rounding error [J]
+    VecX r;             // residual, zero at held degrees of freedom [N]
+    double norm = 0;    // |r| [N]
+    bool finite = false;
+    Index first_bad = -1;  // element that is not finite
+    Index inverted = 0;
+  };
+  // Energy and residual; when something is not finite, nothing but that is set.
+  void evaluate(const VecX& x, Point& point);
+  // A(x) without its held rows and columns; their diagonal is the mean of the others.
+  void matrix(const VecX& x, const MatrixKey& key, BlockMatrix& A,
+              fem::Projection projection = fem::Projection::kPsd);
+  // The same, and the held degrees of freedom's share of A d on the right side: y = A d for d zero elsewhere.
+  void matrix(const VecX& x, const MatrixKey& key, const VecX& d, BlockMatrix& A, VecX& y);
+
+  const Model& model() const { return model_; }
+  const MatrixKey& key() const { return key_; }
+  VecX velocity(const VecX& x) const { return (x - c_) / rule_.gamma; }
+  double gamma() const { return rule_.gamma; }
+  Index free_dofs() const { return free_; }
+
+ private:
+  const fem::StrainTerm* strain() const { return strain_.weight > 0 ? &strain_ : nullptr; }
+  void build(const VecX& x, const MatrixKey& key, fem::Projection projection, BlockMatrix& A);
+  void eliminate(const MatrixKey& key, BlockMatrix& A) const;
+
+  const Model& model_;
+  fem::DofEliminator eliminator_;
+  StageRule rule_;
+  MatrixKey key_;
+  Index free_ = 0;
+  VecX c_;                 // position history
+  VecX target_;            // x at which the quadratic part of E is least
+  VecX weight_;            // its second derivative, diagonal [N/m]
+  VecX constant_;          // force that does not depend on x [N]
+  double stiffness_ = 1;   // 1 + b/g
+  double strain_damping_;  // s [s]
+  fem::StrainTerm strain_;
+  std::vector<double> other_strain_;
+  fem::Assembled force_, system_;
+};
+
+}  // namespace limber

@@ -1,0 +1,467 @@
+#include <limber/methods/newton_solvers.hpp>
+
+#include <limber/core/error.hpp>
+#include <limber/methods/system.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace limber {
+namespace {
+
+using Family = SolverChoice::Family;
+using Linear = SolverChoice::Linear;
+
+// The step over which dL/dt is differenced, as a share of the time step (Eq. 5.6): large against rounding,
+// small against the change of K in a step.
+constexpr double kDifferenceShare = 1e-3;
+
+constexpr double kArmijo = 1e-4;
+constexpr double kShortestStep = 1.0 / 1024;
+constexpr int kPcgLimit = 1000;
+
+// The last pairs s = x1 - x0, y = r1 - r0, on top of an initial inverse.
+class Lbfgs {
+ public:
+  explicit Lbfgs(int pairs) : pairs_(static_cast<std::size_t>(pairs)) {}
+
+  void clear() { list_.clear(); }
+
+  void add(VecX s, VecX y) {
+    const double sy = s.dot(y);
+    if (!(sy > 1e-12 * s.norm() * y.norm())) return;  // would make the inverse indefinite
+    if (list_.size() == pairs_) list_.pop_front();
+    list_.push_back({std::move(s), std::move(y), 1 / sy});
+  }
+
+  // d <- H d, by the two-loop recursion; `initial` applies the inverse that the pairs correct.
+  template <class Initial>
+  void apply(VecX& d, Initial&& initial) const {
+    std::vector<double> a(list_.size());
+    for (std::size_t i = list_.size(); i-- > 0;) {
+      a[i] = list_[i].rho * list_[i].s.dot(d);
+      d -= a[i] * list_[i].y;
+    }
+    initial(d);
+    for (std::size_t i = 0; i < list_.size(); ++i)
+      d += (a[i] - list_[i].rho * list_[i].y.dot(d)) * list_[i].s;
+  }
+
+ private:
+  struct Pair {
+    VecX s, y;
+    double rho;
+  };
+  std::size_t pairs_;
+  std::deque<Pair> list_;
+};
+
+bool same_factor(const FactorRecord& a, const FactorRecord& b) {
+  return a.x.size() == b.x.size() && a.v.size() == b.v.size() && a.x == b.x && a.v == b.v && a.h == b.h &&
+         a.gamma == b.gamma && a.fixed == b.fixed && a.activation == b.activation;
+}
+
+// Residual norms of one loop, and what they promise.
+class Progress {
+ public:
+  explicit Progress(double norm) : log_{std::log(norm)} {}
+  void add(double norm) { log_.push_back(std::log(norm)); }
+  int steps() const { return static_cast<int>(log_.size()) - 1; }
+  // Mean decrease of log |r| per iteration over the last three.
+  double rate() const {
+    const int m = std::min(3, steps());
+    return m == 0 ? 0 : (log_[log_.size() - 1 - static_cast<std::size_t>(m)] - log_.back()) / m;
+  }
+  // Iterations still needed at that rate.
+  double remaining(double target) const {
+    const double left = log_.back() - std::log(target);
+    return rate() > 0 ? left / rate() : std::numeric_limits<double>::infinity();
+  }
+
+ private:
+  std::vector<double> log_;
+};
+
+}  // namespace
+
+SolverChoice solver_choice(const std::string& name) {
+  if (name == "newton-direct") return {Family::kNewton, Linear::kDirect, false};
+  if (name == "newton-pcg") return {Family::kNewton, Linear::kPlain, false};
+  if (name == "newton-l0") return {Family::kNewton, Linear::kFactor, false};
+  if (name == "newton-l1") return {Family::kNewton, Linear::kFactor, true};
+  if (name == "quasi-newton-l0") return {Family::kQuasi, Linear::kFactor, false};
+  if (name == "quasi-newton-l1") return {Family::kQuasi, Linear::kFactor, true};
+  if (name == "hybrid-l0") return {Family::kHybrid, Linear::kFactor, false};
+  if (name == "hybrid-l1") return {Family::kHybrid, Linear::kFactor, true};
+  if (name == "qlb") return {Family::kQlb, Linear::kFactor, false};
+  if (name == "auto") return {Family::kAuto, Linear::kFactor, false};
+  throw Error(ErrorKind::kInput, "/method/solver: \"" + name + "\" is not a nonlinear solver");
+}
+
+// Measured on one core (see docs/methods/implicit.md): 0.25 us and 0.03 us an element, 25 GFLOP/s and 3 ns an
+// entry of L for the factor, 3 ns an entry for a solve. Only the ratios matter.
+CostModel cost_model(const Model& model, const CholeskyStats& stats) {
+  const double elements = static_cast<double>(model.mesh.elements.size());
+  return {0.25e-6 * elements, 0.03e-6 * elements, stats.flops / 25e9 + 3e-9 * stats.nnz, 3e-9 * stats.nnz};
+}
+
+struct NewtonSolver::Run {
+  ImplicitStage& stage;
+  const StageContext& context;
+  FactorRecord& record;
+  VecX& x;
+  PhaseClock& clock;
+  ImplicitStage::Point point;
+  SolverReport report;
+  double target = 0;  // [N]
+
+  bool converged() const { return point.norm <= target; }
+};
+
+NewtonSolver::NewtonSolver(const SolverOptions& options, const CholeskyOptions& cholesky)
+    : options_(options), factor_(cholesky), direct_(cholesky) {}
+
+void NewtonSolver::prepare(const Model& model) {
+  if (analyzed_) return;
+  if (uses_kept_factor())
+    factor_.analyze(*model.pattern);
+  else if (options_.choice.linear == Linear::kDirect)
+    direct_.analyze(*model.pattern);
+  cost_ = cost_model(model, stats());
+  analyzed_ = true;
+}
+
+SolverReport NewtonSolver::solve(ImplicitStage& stage, const StageContext& context, FactorRecord& record,
+                                 VecX& x, PhaseClock& clock) {
+  Run run{stage, context, record, x, clock, {}, {}, 0};
+  SolverReport& report = run.report;
+  {
+    auto phase = clock.phase("analyze");
+    prepare(stage.model());
+  }
+  {
+    auto phase = clock.phase("force");
+    stage.evaluate(x, run.point);
+    ++report.evaluations;
+    step_cost_ += cost_.force;
+  }
+  if (!run.point.finite) {
+    report.why = fmt::format("element {} gave a force that is not finite", run.point.first_bad);
+    return report;
+  }
+  report.first_residual = run.point.norm;
+  run.target = std::max(options_.absolute, options_.relative * run.point.norm);
+
+  End end = End::kConverged;
+  if (!run.converged()) {
+    if (uses_kept_factor() && !keep_factor(run)) return report;
+    switch (options_.choice.family) {
+      case Family::kNewton:
+        end = newton(run, options_.max_iterations);
+        break;
+      case Family::kQuasi:
+      case Family::kHybrid:
+        end = quasi(run, options_.quasi_iterations);
+        if (end != End::kConverged && end != End::kBroken && options_.choice.family == Family::kHybrid) {
+          ++report.fallbacks["newton"];
+          end = newton(run, options_.max_iterations);
+        }
+        // Whatever the factor was, it is useless now: make one here.
+        while (end != End::kConverged && end != End::kBroken &&
+               report.newton + report.quasi < options_.max_iterations) {
+          ++report.fallbacks["refreshed_factor"];
+          if (!make_factor(run, run.x)) return report;
+          const int before = report.quasi;
+          end = quasi(run, options_.quasi_iterations);
+          if (end == End::kNoDescent && report.quasi == before) break;
+        }
+        break;
+      case Family::kQlb:
+      case Family::kAuto:
+        end = lbfgs(run, options_.max_iterations);
+        break;
+    }
+  }
+  report.residual = run.point.norm;
+  report.converged = end == End::kConverged;
+  if (!report.converged && report.why.empty()) {
+    Index worst = 0;
+    double largest = -1;
+    for (Index i = 0; i < run.point.r.size() / 3; ++i)
+      if (node(run.point.r, i).norm() > largest) {
+        largest = node(run.point.r, i).norm();
+        worst = i;
+      }
+    report.why = fmt::format(
+        "{} after {} iterations: residual {:.3g} N of {:.3g} N at the start, expected {:.3g} N; the largest, "
+        "{:.3g} N, is at node {}",
+        end == End::kNoDescent ? "no search direction leads down" : "not converged",
+        report.newton + report.quasi, run.point.norm, report.first_residual, run.target, largest, worst);
+  }
+  return report;
+}
+
+void NewtonSolver::end_step(FactorRecord& record) {
+  if (!uses_kept_factor() || record.x.size() == 0) return;
+  record.steps += 1;
+  record.cost += step_cost_;
+  record.last_cost = step_cost_;
+}
+
+// Decides at the start of a stage which factor serves it, and makes it if it must be made.
+bool NewtonSolver::keep_factor(Run& run) {
+  FactorRecord& record = run.record;
+  const MatrixKey& key = run.stage.key();
+  bool usable = record.x.size() == run.x.size() && record.gamma == key.gamma && record.fixed == key.fixed &&
+                record.activation == key.activation;
+  if (usable && run.context.first) {
+    if (options_.keep > 0)
+      usable = record.steps < options_.keep;
+    else if (!adaptive())
+      usable = record.steps < 1;
+    else  // the cheapest mean over the factor's life: go on while a step costs less than the mean so far
+      usable = record.steps < 1 || record.last_cost * static_cast<double>(record.steps) <= record.cost;
+  }
+  if (!usable) return make_factor(run, adaptive() ? run.x : *run.context.x);
+  if (!same_factor(made_from_, record) && !rebuild(run)) return false;
+  if (options_.choice.extrapolate) {
+    auto phase = run.clock.phase("factor");
+    if (!factor_.extrapolate(run.context.t - record.t)) ++run.report.fallbacks["frozen_factor"];
+  }
+  return true;
+}
+
+bool NewtonSolver::make_factor(Run& run, const VecX& x) {
+  FactorRecord& record = run.record;
+  const MatrixKey& key = run.stage.key();
+  record.x = x;
+  record.v.resize(0);
+  if (options_.choice.extrapolate)
+    // Within a stage the motion that is left is unknown: extrapolate from x_k only.
+    record.v = &x == run.context.x ? *run.context.v : VecX(VecX::Zero(x.size()));
+  record.t = &x == run.context.x ? run.context.t_start : run.context.t;
+  record.h = run.context.h;
+  record.gamma = key.gamma;
+  record.fixed = key.fixed;
+  record.activation = key.activation;
+  record.steps = 0;
+  record.cost = 0;
+  record.last_cost = 0;
+  step_cost_ += (cost_.assemble + cost_.factor) * (options_.choice.extrapolate ? 2 : 1);
+  if (!rebuild(run)) return false;
+  if (options_.choice.extrapolate) {
+    auto phase = run.clock.phase("factor");
+    if (!factor_.extrapolate(run.context.t - record.t)) ++run.report.fallbacks["frozen_factor"];
+  }
+  return true;
+}
+
+// The factor that the record describes.
+bool NewtonSolver::rebuild(Run& run) {
+  const FactorRecord& record = run.record;
+  const MatrixKey key{record.gamma, record.fixed, record.activation};
+  const bool moving = record.v.size() > 0 && record.v.squaredNorm() > 0;
+  const double epsilon = kDifferenceShare * record.h;
+  {
+    auto phase = run.clock.phase("assemble");
+    run.stage.matrix(record.x, key, A_);
+    if (moving) run.stage.matrix(record.x + epsilon * record.v, key, A_later_);
+  }
+  auto phase = run.clock.phase("factor");
+  run.report.factorizations += moving ? 2 : 1;
+  FactorStatus status = moving ? factor_.factor(A_, A_later_, epsilon) : factor_.factor(A_);
+  for (double shift = 1e-9; !status.ok && shift < 1; shift *= 100) {
+    ++run.report.fallbacks["shifted_matrix"];
+    ++run.report.factorizations;
+    for (Index j = 0; j < A_.pattern->n; ++j) {
+      auto D = A_.block(A_.pattern->col_begin[j]);
+      D.diagonal() *= 1 + shift;
+    }
+    status = factor_.factor(A_);
+  }
+  made_from_ = status.ok ? record : FactorRecord{};
+  if (!status.ok) run.report.why = bad_pivot(status);
+  return status.ok;
+}
+
+bool NewtonSolver::factor_direct(Run& run) {
+  auto phase = run.clock.phase("factor");
+  ++run.report.factorizations;
+  FactorStatus status = direct_.factor(A_);
+  for (double shift = 1e-9; !status.ok && shift < 1; shift *= 100) {
+    ++run.report.fallbacks["shifted_matrix"];
+    ++run.report.factorizations;
+    for (Index j = 0; j < A_.pattern->n; ++j) A_.block(A_.pattern->col_begin[j]).diagonal() *= 1 + shift;
+    status = direct_.factor(A_);
+  }
+  if (!status.ok) run.report.why = bad_pivot(status);
+  return status.ok;
+}
+
+// Moves x along d until the energy has fallen enough (Armijo). Where the energy is flat to rounding, the mean
+// of the two slopes stands for its difference.
+bool NewtonSolver::line_search(Run& run, const VecX& d) {
+  auto phase = run.clock.phase("force");
+  const double slope = run.point.r.dot(d);
+  if (!(slope < 0)) return false;
+  for (double length = 1; length >= kShortestStep;) {
+    x_trial_ = run.x + length * d;
+    run.stage.evaluate(x_trial_, trial_);
+    ++run.report.evaluations;
+    step_cost_ += cost_.force;
+    double shorter = 0.5 * length;
+    if (trial_.finite) {
+      const double difference = trial_.energy - run.point.energy, end_slope = trial_.r.dot(d);
+      const double noise = 1e-14 * std::max(run.point.scale, trial_.scale);
+      const bool enough = std::abs(difference) > 10 * noise ? difference <= kArmijo * length * slope
+                                                            : 0.5 * (slope + end_slope) <= kArmijo * slope;
+      if (enough) {
+        run.x.swap(x_trial_);
+        std::swap(run.point, trial_);
+        return true;
+      }
+      // The minimum of the parabola through what is known.
+      const double guess = end_slope > 0 ? length * slope / (slope - end_slope)
+                                         : -0.5 * slope * length * length / (difference - slope * length);
+      shorter = std::clamp(guess, 0.1 * length, 0.5 * length);
+    }
+    length = shorter;
+  }
+  return false;
+}
+
+NewtonSolver::End NewtonSolver::newton(Run& run, int limit) {
+  VecX d;
+  for (int i = 0; !run.converged(); ++i) {
+    if (i == limit) return End::kLimit;
+    {
+      auto phase = run.clock.phase("assemble");
+      run.stage.matrix(run.x, run.stage.key(), A_);
+    }
+    ++run.report.newton;
+    step_cost_ += cost_.assemble;
+    if (options_.choice.linear == Linear::kDirect) {
+      if (!factor_direct(run)) return End::kBroken;
+      auto phase = run.clock.phase("solve");
+      d = -run.point.r;
+      direct_.solve(d);
+    } else {
+      auto phase = run.clock.phase("solve");
+      const VecX b = -run.point.r;
+      const PcgResult result =
+          options_.choice.linear == Linear::kPlain
+              ? pcg(A_, b, BlockJacobi(A_), options_.pcg_tolerance, kPcgLimit, d)
+              : pcg(
+                    A_, b, [&](VecX& z) { factor_.solve(z); }, options_.pcg_tolerance, kPcgLimit, d);
+      run.report.pcg += result.iterations;
+      step_cost_ += result.iterations * cost_.solve;
+    }
+    if (!line_search(run, d)) return End::kNoDescent;
+  }
+  return End::kConverged;
+}
+
+// Algorithm 5.3. Gives up early when the rate so far says that the limit will not be enough.
+NewtonSolver::End NewtonSolver::quasi(Run& run, int limit) {
+  VecX d;
+  Progress progress(run.point.norm);
+  while (!run.converged()) {
+    const int i = progress.steps();
+    if (i >= limit || (i >= 4 && i + progress.remaining(run.target) > 1.5 * limit)) return End::kLimit;
+    {
+      auto phase = run.clock.phase("solve");
+      d = -run.point.r;
+      factor_.solve(d);
+    }
+    ++run.report.quasi;
+    step_cost_ += cost_.solve;
+    if (!line_search(run, d)) return End::kNoDescent;
+    progress.add(run.point.norm);
+  }
+  return End::kConverged;
+}
+
+NewtonSolver::End NewtonSolver::lbfgs(Run& run, int limit) {
+  VecX d;
+  Lbfgs pairs(options_.history);
+  Progress progress(run.point.norm);
+  FactorRecord& record = run.record;
+  bool fresh = record.steps == 0;  // made for this stage
+  const double iteration = cost_.solve + cost_.force;
+  for (int i = 0; !run.converged(); ++i) {
+    if (i == limit) return End::kLimit;
+    bool renew = false;
+    if (options_.choice.family == Family::kAuto && progress.steps() >= 2) {
+      // Go on with this factor, or pay for a new one and converge at the rate that new ones had.
+      const double stay = progress.remaining(run.target) * iteration;
+      const double left = std::log(run.point.norm / run.target);
+      const double with_new = cost_.assemble + cost_.factor + left / record.fresh_rate * iteration;
+      renew = with_new < stay;
+    } else if (progress.steps() >= options_.quasi_iterations) {
+      renew = progress.remaining(run.target) > options_.quasi_iterations;
+    }
+    const VecX x0 = run.x, r0 = run.point.r;
+    if (!renew) {
+      {
+        auto phase = run.clock.phase("solve");
+        d = -run.point.r;
+        pairs.apply(d, [&](VecX& z) { factor_.solve(z); });
+      }
+      ++run.report.quasi;
+      step_cost_ += cost_.solve;
+      renew = !line_search(run, d);
+      if (renew && fresh && progress.steps() == 0) return End::kNoDescent;
+    }
+    if (renew) {
+      ++run.report.fallbacks["renewed_factor"];
+      if (!make_factor(run, run.x)) return End::kBroken;
+      pairs.clear();
+      progress = Progress(run.point.norm);
+      fresh = true;
+      continue;
+    }
+    pairs.add(run.x - x0, run.point.r - r0);
+    progress.add(run.point.norm);
+    if (fresh && progress.steps() == 2)
+      record.fresh_rate = std::max(0.1, 0.5 * (record.fresh_rate + progress.rate()));
+  }
+  return End::kConverged;
+}
+
+SolverReport NewtonSolver::solve_linear(ImplicitStage& stage, const StageContext& context,
+                                        const BlockMatrix& A, const VecX& rhs, FactorRecord& record, VecX& d,
+                                        PhaseClock& clock) {
+  Run run{stage, context, record, d, clock, {}, {}, 0};
+  {
+    auto phase = clock.phase("analyze");
+    prepare(stage.model());
+  }
+  d = rhs;
+  if (!uses_kept_factor() && options_.choice.linear == Linear::kDirect) {
+    A_ = A;
+    if (!factor_direct(run)) return run.report;
+    auto phase = clock.phase("solve");
+    direct_.solve(d);
+    ++run.report.newton;
+    run.report.converged = true;
+    return run.report;
+  }
+  if (uses_kept_factor() && !keep_factor(run)) return run.report;
+  auto phase = clock.phase("solve");
+  const PcgResult result =
+      uses_kept_factor() ? pcg(
+                               A, rhs, [&](VecX& z) { factor_.solve(z); }, options_.relative, kPcgLimit, d)
+                         : pcg(A, rhs, BlockJacobi(A), options_.relative, 10 * kPcgLimit, d);
+  run.report.pcg = result.iterations;
+  run.report.newton = 1;
+  step_cost_ += result.iterations * cost_.solve;
+  run.report.converged = result.converged;
+  if (!result.converged)
+    run.report.why = fmt::format("conjugate gradients stopped after {} iterations at a residual of {:.3g}",
+                                 result.iterations, result.residual);
+  return run.report;
+}
+
+}  // namespace limber
