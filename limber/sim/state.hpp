@@ -32,11 +32,9 @@ struct State {
   double energy_excess = 0;                 // ConJac's guard: energy gained and not yet lost again [J]
   std::vector<std::int64_t> contact_pairs;  // (node, obstacle) of every anchor of friction
   std::vector<double> contact_anchors;      // their points, three numbers each, in the obstacle's frame [m]
+  VecX x_prev, v_prev;                      // implicit, BDF2: one step ago; empty: none
+  FactorRecord factor;                      // implicit: of the kept factor
   std::vector<std::int64_t> events_done;    // indices of scene events that have happened, in order
-  double energy_excess = 0;               // ConJac's guard: energy gained and not yet lost again [J]
-  VecX x_prev, v_prev;                    // implicit, BDF2: one step ago; empty: none
-  FactorRecord factor;                    // implicit: of the kept factor
-  std::vector<std::int64_t> events_done;  // indices of scene events that have happened, in order
 };
 
 // Lists every member with its name: the one list behind checkpoint, hash and comparison.
