@@ -58,7 +58,7 @@ class Implicit final : public Stepper {
     report.dofs = stage_->free_dofs();
     report.iterations = total_.newton + total_.quasi;
     report.residual = total_.residual;
-    report.inverted = inverted_;
+    report.inverted = total_.inverted;
     report.symbolic_analyses = solver_.analyses();
     report.fallbacks = total_.fallbacks;
     report.extra = {{"newton_iterations", total_.newton},
@@ -134,11 +134,13 @@ class Implicit final : public Stepper {
       stage_->evaluate(x, standing_);
       total_.evaluations += 2;
     }
-    if (moving_.finite && !(standing_.finite && standing_.energy < moving_.energy)) x = guess;
+    const bool move = moving_.finite && !(standing_.finite && standing_.energy < moving_.energy);
+    if (move) x = guess;
     VecX v = state.v;
     restore_fixed(in, v);
     const StageContext context{in.t + offset, in.t, &start, &v, in.h, first};
-    const SolverReport r = solver_.solve(*stage_, context, state.factor, x, clock_);
+    const SolverReport r =
+        solver_.solve(*stage_, context, state.factor, x, move ? moving_ : standing_, clock_);
     add(r);
     return r.converged;
   }
@@ -212,7 +214,7 @@ class Implicit final : public Stepper {
     total_.residual = r.residual;
     total_.why = r.why;
     for (const auto& [name, count] : r.fallbacks) total_.fallbacks[name] += count;
-    inverted_ = moving_.inverted;
+    total_.inverted = r.inverted;
   }
 
   const Integrator integrator_;
@@ -221,7 +223,6 @@ class Implicit final : public Stepper {
   std::optional<ImplicitStage> stage_;
   ImplicitStage::Point moving_, standing_;
   SolverReport total_;
-  Index inverted_ = 0;
   BlockMatrix A_;
   PhaseClock clock_;
 };

@@ -5,13 +5,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace limber {
 
 ImplicitStage::ImplicitStage(const Model& model)
     : model_(model),
       eliminator_(*model.pattern),
-      strain_damping_(model.scene->method_options.at("strain_damping")) {}
+      strain_damping_(model.scene->method_options.at("strain_damping")) {
+  const std::vector<double>& volume = fem::rest_volume(*model.elements);
+  for (std::size_t e = 0; e < volume.size(); ++e) elastic_scale_ += model.mesh.material[e].young * volume[e];
+}
 
 void ImplicitStage::pose(const StepInput& in, const StageRule& rule, const KnownState& s0,
                          const KnownState& s1) {
@@ -69,11 +73,13 @@ void ImplicitStage::evaluate(const VecX& x, Point& p) {
   const double inertia = 0.5 * d.dot(weight_.cwiseProduct(d)), elastic = stiffness_ * force_.energy;
   const double load = constant_.dot(x - c_);
   p.energy = inertia + elastic - load;
-  p.scale = inertia + std::abs(elastic) + std::abs(load);
+  p.scale = inertia + std::abs(elastic) + stiffness_ * elastic_scale_ + std::abs(load);
   p.r = weight_.cwiseProduct(d) - stiffness_ * force_.f - constant_;
   for (Eigen::Index k = 0; k < p.r.size(); ++k)
     if (key_.fixed[static_cast<std::size_t>(k)]) p.r[k] = 0;
   p.norm = p.r.norm();
+  p.rounding =
+      8 * std::numeric_limits<double>::epsilon() * (weight_.cwiseProduct(x).norm() + constant_.norm());
 }
 
 void ImplicitStage::build(const VecX& x, const MatrixKey& key, fem::Projection projection, BlockMatrix& A) {

@@ -57,10 +57,11 @@ class ImplicitStage {
   void pose(const StepInput& in, const StageRule& rule, const KnownState& s0, const KnownState& s1);
 
   struct Point {
-    double energy = 0;  // E(x) up to a constant [J]
-    double scale = 0;   // size of the terms that E is the sum of, for its rounding error [J]
-    VecX r;             // residual, zero at held degrees of freedom [N]
-    double norm = 0;    // |r| [N]
+    double energy = 0;    // E(x) up to a constant [J]
+    double scale = 0;     // size of the terms that E is the sum of, for its rounding error [J]
+    VecX r;               // residual, zero at held degrees of freedom [N]
+    double norm = 0;      // |r| [N]
+    double rounding = 0;  // |r| that rounding alone can leave [N]
     bool finite = false;
     Index first_bad = -1;  // element that is not finite
     Index inverted = 0;
@@ -89,12 +90,13 @@ class ImplicitStage {
   StageRule rule_;
   MatrixKey key_;
   Index free_ = 0;
-  VecX c_;                 // position history
-  VecX target_;            // x at which the quadratic part of E is least
-  VecX weight_;            // its second derivative, diagonal [N/m]
-  VecX constant_;          // force that does not depend on x [N]
-  double stiffness_ = 1;   // 1 + b/g
-  double strain_damping_;  // s [s]
+  VecX c_;                    // position history
+  VecX target_;               // x at which the quadratic part of E is least
+  VecX weight_;               // its second derivative, diagonal [N/m]
+  VecX constant_;             // force that does not depend on x [N]
+  double stiffness_ = 1;      // 1 + b/g
+  double elastic_scale_ = 0;  // sum of E times volume: terms of that size cancel in the elastic energy [J]
+  double strain_damping_;     // s [s]
   fem::StrainTerm strain_;
   std::vector<double> other_strain_;
   fem::Assembled force_, system_;

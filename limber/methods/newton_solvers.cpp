@@ -134,25 +134,20 @@ void NewtonSolver::prepare(const Model& model) {
 }
 
 SolverReport NewtonSolver::solve(ImplicitStage& stage, const StageContext& context, FactorRecord& record,
-                                 VecX& x, PhaseClock& clock) {
+                                 VecX& x, ImplicitStage::Point& point, PhaseClock& clock) {
   Run run{stage, context, record, x, clock, {}, {}, 0};
   SolverReport& report = run.report;
   {
     auto phase = clock.phase("analyze");
     prepare(stage.model());
   }
-  {
-    auto phase = clock.phase("force");
-    stage.evaluate(x, run.point);
-    ++report.evaluations;
-    step_cost_ += cost_.force;
-  }
-  if (!run.point.finite) {
-    report.why = fmt::format("element {} gave a force that is not finite", run.point.first_bad);
+  if (!point.finite) {
+    report.why = fmt::format("element {} gave a force that is not finite", point.first_bad);
     return report;
   }
+  std::swap(run.point, point);
   report.first_residual = run.point.norm;
-  run.target = std::max(options_.absolute, options_.relative * run.point.norm);
+  run.target = std::max({options_.absolute, options_.relative * run.point.norm, run.point.rounding});
 
   End end = End::kConverged;
   if (!run.converged()) {
@@ -185,6 +180,7 @@ SolverReport NewtonSolver::solve(ImplicitStage& stage, const StageContext& conte
     }
   }
   report.residual = run.point.norm;
+  report.inverted = run.point.inverted;
   report.converged = end == End::kConverged;
   if (!report.converged && report.why.empty()) {
     Index worst = 0;
@@ -433,7 +429,8 @@ NewtonSolver::End NewtonSolver::lbfgs(Run& run, int limit) {
 SolverReport NewtonSolver::solve_linear(ImplicitStage& stage, const StageContext& context,
                                         const BlockMatrix& A, const VecX& rhs, FactorRecord& record, VecX& d,
                                         PhaseClock& clock) {
-  Run run{stage, context, record, d, clock, {}, {}, 0};
+  VecX x = *context.x;
+  Run run{stage, context, record, x, clock, {}, {}, 0};
   {
     auto phase = clock.phase("analyze");
     prepare(stage.model());

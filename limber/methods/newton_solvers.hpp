@@ -51,6 +51,7 @@ struct SolverReport {
   std::string why;  // of a failure
   int newton = 0, quasi = 0, pcg = 0, factorizations = 0, evaluations = 0;
   double first_residual = 0, residual = 0;  // [N]
+  Index inverted = 0;                       // elements, at the solution
   std::map<std::string, int> fallbacks;
 };
 
@@ -74,9 +75,10 @@ class NewtonSolver {
  public:
   NewtonSolver(const SolverOptions& options, const CholeskyOptions& cholesky);
 
-  // Moves x from the initial guess to the solution. `record` says what the kept factor was made from.
+  // Moves x from the initial guess to the solution; `point` is the stage's value there. `record` says what
+  // the kept factor was made from.
   SolverReport solve(ImplicitStage& stage, const StageContext& context, FactorRecord& record, VecX& x,
-                     PhaseClock& clock);
+                     ImplicitStage::Point& point, PhaseClock& clock);
 
   // One linear solve A d = rhs with A at `x` (the Baraff integrator); with a tolerance of
   // options.relative where conjugate gradients are used.
