@@ -45,7 +45,12 @@ class Implicit final : public Stepper {
   explicit Implicit(const Scene& scene)
       : integrator_(integrator_named(scene.method_options.at("integrator"))),
         max_halvings_(scene.method_options.at("max_halvings")),
-        solver_(solver_options(scene.method_options), {scene.solver, scene.ordering}) {}
+        solver_(solver_options(scene.method_options), {scene.solver, scene.ordering}) {
+    if (!scene.obstacles.empty())
+      throw Error(ErrorKind::kInput,
+                  "/obstacles: the method \"implicit\" has no contact; use vanilla or conjac, or remove the "
+                  "obstacles");
+  }
 
   StepReport step(const Model& model, State& state, const StepInput& in) override {
     StepReport report;
