@@ -77,8 +77,13 @@ TEST(Hash, EveryMemberOfTheStateCounts) {
       changed = name;
       if constexpr (std::is_arithmetic_v<std::decay_t<decltype(value)>>)
         value += 1;
-      else
+      else {
+        if (value.size() == 0) {
+          value.resize(1);
+          value[0] = 0;
+        }
         value[0] = static_cast<std::decay_t<decltype(value[0])>>(value[0] + 1);
+      }
     });
     EXPECT_NE(hash_state(other), h) << changed;
   }
