@@ -82,13 +82,14 @@ std::vector<Index> spread_nodes(Index n, Index count) {
 // The linear algebra of a ConJac step: factor, projected stiffness, condensation map, stabilisation solve.
 double conjac_step(Cholesky& chol, const BlockMatrix& A, Index tail) {
   const MatX C = MatX::Identity(3 * tail, 3 * tail);
-  MatX S, J;
-  VecX b = VecX::Ones(3 * A.pattern->n);
+  MatX S, X, b = MatX::Ones(3 * A.pattern->n, 1);
+  RowMatX J;
   return seconds([&] {
     if (!chol.factor(A).ok) throw std::runtime_error("bad pivot");
     chol.tail_schur(S);
-    chol.extend_from_tail(C, J);
-    chol.solve_q(b);
+    chol.condense_to_tail(b);
+    b.bottomRows(3 * tail).setZero();
+    chol.extend_from_tail(C, b, J, X);
   });
 }
 

@@ -89,9 +89,9 @@ void Cholesky::solve_upper(Eigen::Ref<MatX> B) const {
   backend_->solve(B, CholeskyBackend::Part::kUpper);
 }
 
-void Cholesky::solve_q(Eigen::Ref<VecX> b) const {
-  check_rows(b.size(), "solve_q");
-  backend_->solve(b, CholeskyBackend::Part::kWithoutTail);
+void Cholesky::condense_to_tail(Eigen::Ref<MatX> B) const {
+  check_rows(B.rows(), "condense_to_tail");
+  backend_->solve(B, CholeskyBackend::Part::kToTail);
 }
 
 void Cholesky::tail_schur(MatX& S) const {
@@ -99,13 +99,13 @@ void Cholesky::tail_schur(MatX& S) const {
   backend_->tail_schur(S);
 }
 
-void Cholesky::extend_from_tail(const MatX& C, MatX& X) const {
-  check_rows(3 * static_cast<Eigen::Index>(backend_->nodes), "extend_from_tail");
+void Cholesky::extend_from_tail(const MatX& C, const MatX& Y, RowMatX& J, MatX& X) const {
+  check_rows(Y.rows(), "extend_from_tail");
   if (C.rows() != 3 * static_cast<Eigen::Index>(backend_->tail_nodes))
     throw Error(ErrorKind::kUsage,
-                fmt::format("Cholesky: extend_from_tail() got {} rows, expected {}", C.rows(),
+                fmt::format("Cholesky: extend_from_tail() got {} rows for the tail, expected {}", C.rows(),
                             3 * static_cast<Eigen::Index>(backend_->tail_nodes)));
-  backend_->extend_from_tail(C, X);
+  backend_->extend_from_tail(C, Y, J, X);
 }
 
 std::span<double> Cholesky::factor_values() { return backend_->factor_values(); }

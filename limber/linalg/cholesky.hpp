@@ -17,6 +17,8 @@
 
 namespace limber {
 
+using RowMatX = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
 struct CholeskyOptions {
   std::string backend = "auto";  // "auto" (the native one), "native", "cholmod" (if it is built in)
   std::string ordering =
@@ -70,13 +72,17 @@ class Cholesky {
   void solve_upper(Eigen::Ref<MatX> B) const;
   std::span<const Index> order() const;
 
-  // With x = [xq; xt]: solves Aqq xq = bq only, ignoring the tail; the tail entries of b become zero.
-  void solve_q(Eigen::Ref<VecX> b) const;
+  // Block elimination of everything but the tail, in two halves with one pass over the factor each.
+  // B <- [Lqq^-1 Bq; Bt - Atq Aqq^-1 Bq], rows in elimination order: the tail is in the last 3t rows, which
+  // are what the loads B amount to for the tail alone.
+  void condense_to_tail(Eigen::Ref<MatX> B) const;
+  // J = [-Aqq^-1 Aqt; I] C: the quasistatic extension of the tail motions C (3t x k) to all nodes (3n x k).
+  // X = [Lqq^-T (Yq - Ltq^T Yt); Yt]: the other half of condense_to_tail, once the motion of the tail stands
+  // in the last rows of Y. With zeros there xq solves Aqq xq = bq.
+  void extend_from_tail(const MatX& C, const MatX& Y, RowMatX& J, MatX& X) const;
 
   // S = Ltt Ltt^T, dense, 3t x 3t in the order of `tail`.
   void tail_schur(MatX& S) const;
-  // X = [-Lqq^-T Ltq^T; I] C: the quasistatic extension of the tail motions C (3t x k) to all nodes (3n x k).
-  void extend_from_tail(const MatX& C, MatX& X) const;
 
   // The values of L as one array, for copies and extrapolation between factors of the same analysis.
   std::span<double> factor_values();

@@ -19,10 +19,11 @@ class CholeskyBackend {
                        const std::string& ordering) = 0;
   virtual FactorStatus factor(const BlockMatrix& A) = 0;
   virtual FactorStatus factor_tail(const BlockMatrix& A) = 0;
-  enum class Part { kAll, kLower, kUpper, kWithoutTail };
+  // kToTail, kFromTail: lower and upper without the tail's own factor, see condense_to_tail.
+  enum class Part { kAll, kLower, kUpper, kToTail, kFromTail };
   virtual void solve(Eigen::Ref<MatX> B, Part part) const = 0;
   virtual void tail_schur(MatX& S) const = 0;
-  virtual void extend_from_tail(const MatX& C, MatX& X) const = 0;
+  virtual void extend_from_tail(const MatX& C, const MatX& Y, RowMatX& J, MatX& X) const = 0;
   virtual std::span<double> factor_values() = 0;
   virtual std::span<const Index> order() const = 0;
 

@@ -8,79 +8,76 @@
 #include <fmt/format.h>
 
 namespace limber {
+namespace {
+
+// Rows of J per piece of work: fixed, and summed in order, so that results are the same bits for any thread
+// count.
+constexpr Eigen::Index kRows = 1536;
+
+}  // namespace
 
 Condensation::Condensation(const Model& model, std::vector<Index> representatives,
                            const CholeskyOptions& options)
     : model_(model), tail_(std::move(representatives)), solver_(options), eliminator_(*model.pattern) {
   solver_.analyze(*model.pattern, tail_);
-  const BlockPattern& p = *model.pattern;
-  std::vector<Index> tail_index(static_cast<std::size_t>(p.n), -1);
-  for (std::size_t t = 0; t < tail_.size(); ++t) tail_index[tail_[t]] = static_cast<Index>(t);
-  tail_rows_.resize(tail_.size());
-  for (Index j = 0; j < p.n; ++j)
-    for (Index b = p.col_begin[j]; b < p.col_begin[j + 1]; ++b) {
-      const Index i = p.row[b];
-      if (tail_index[i] >= 0) tail_rows_[tail_index[i]].push_back({b, j, false});
-      if (i != j && tail_index[j] >= 0) tail_rows_[tail_index[j]].push_back({b, i, true});
-    }
 }
 
-bool Condensation::compute(const VecX& x, const std::vector<std::uint8_t>& dynamic, const StepInput& in,
-                           const ContactStep& contact, PhaseClock& clock, bool again) {
+bool Condensation::assemble(const VecX& x, const StepInput& in, const ContactStep& contact, PhaseClock& clock,
+                            bool again) {
+  auto phase = clock.phase("assemble");
   in_ = &in;
-  {
-    auto phase = clock.phase("assemble");
-    if (again) {
-      system.K.values = elastic_;
-    } else {
-      fem::assemble(*model_.elements, x, in.activation, system);
-      if (!model_.contact.empty()) elastic_ = system.K.values;
-    }
-    if (!system.finite) {
-      why_ = not_finite(system);
-      return false;
-    }
-    contact.add_stiffness(1, system.K);
+  contact_ = &contact;
+  if (again) {
+    system.K.values = elastic_;
+  } else {
+    fem::assemble(*model_.elements, x, in.activation, system);
+    if (!model_.contact.empty()) elastic_ = system.K.values;
   }
-  const bool scripted = (in.fixed_velocity.array() != 0).any() || contact.moves();
-  VecX known;
+  if (!system.finite) {
+    why_ = not_finite(system);
+    return false;
+  }
+  contact.add_stiffness(1, system.K);
+  return true;
+}
+
+bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, VecX& b, PhaseClock& clock) {
+  const bool scripted = (in_->fixed_velocity.array() != 0).any() || contact_->moves();
+  loads_.resize(b.size(), scripted ? 2 : 1);
+  loads_.col(0) = b;
   if (scripted) {
-    eliminator_.multiply_fixed(system.K, in.fixed, in.fixed_velocity, known);
-    contact.add_drag(-1, known);
+    VecX known;
+    eliminator_.multiply_fixed(system.K, in_->fixed, in_->fixed_velocity, known);
+    contact_->add_drag(-1, known);
+    loads_.col(1) = -known;
   }
   {
     auto phase = clock.phase("factor");
-    if (!factor(in)) return false;
+    if (!factor(*in_)) return false;
   }
   {
     auto phase = clock.phase("solve");
-    split_tail(dynamic, in);
-    solver_.extend_from_tail(C_, J);
-    w.setZero(x.size());
+    split_tail(dynamic, *in_);
+    condense_loads();
+    if (scripted)
+      k_w.noalias() = -C_.transpose() * loads_.col(1).tail(C_.rows());
+    else
+      k_w.setZero(C_.cols());
+    place_inactive();
+    solver_.extend_from_tail(C_, loads_, J, motions_);
+    b = motions_.col(0);
     if (scripted) {
-      w = -known;
-      solve_quasistatic(w);
+      w = motions_.col(1);
       for (Eigen::Index d = 0; d < w.size(); ++d)
-        if (in.fixed[static_cast<std::size_t>(d)]) w[d] = in.fixed_velocity[d];
-      k_w.noalias() = J.transpose() * known;
+        if (in_->fixed[static_cast<std::size_t>(d)]) w[d] = in_->fixed_velocity[d];
     } else {
-      k_w.setZero(J.cols());
+      w.setZero(b.size());
     }
   }
   auto phase = clock.phase("project");
-  // JᵀMJ, with M diagonal. Fixed ranges, summed in order: the same bits for any thread count.
-  constexpr std::ptrdiff_t kRows = 3072;
-  const std::ptrdiff_t pieces = (J.rows() + kRows - 1) / kRows;
-  std::vector<MatX> part(static_cast<std::size_t>(pieces));
-  parallel_for(pieces, 1, [&](std::ptrdiff_t p) {
-    const Eigen::Index begin = p * kRows, rows = std::min<Eigen::Index>(kRows, J.rows() - begin);
-    const MatX mj = model_.mass.segment(begin, rows).asDiagonal() * J.middleRows(begin, rows);
-    part[static_cast<std::size_t>(p)].noalias() = J.middleRows(begin, rows).transpose() * mj;
-  });
-  M_r.setZero(J.cols(), J.cols());
-  for (const MatX& m : part) M_r += m;
+  sum_mass();
   S_contact.setZero(J.cols(), J.cols());
-  for (const ContactLaw& law : contact.laws()) {
+  for (const ContactLaw& law : contact_->laws()) {
     if (!law.active) continue;
     const auto rows = J.middleRows<3>(3 * law.contact.node);
     S_contact.noalias() += rows.transpose() * (law.stiffness() * rows);
@@ -153,33 +150,72 @@ void Condensation::split_tail(const std::vector<std::uint8_t>& dynamic, const St
   }
 }
 
-void Condensation::solve_quasistatic(VecX& b) const {
-  for (Eigen::Index d = 0; d < b.size(); ++d)
-    if (in_->fixed[static_cast<std::size_t>(d)]) b[d] = 0;
+// JᵀMJ, with M diagonal.
+void Condensation::sum_mass() {
+  std::vector<MatX> part(static_cast<std::size_t>((J.rows() + kRows - 1) / kRows));
+  parallel_ranges(J.rows(), kRows, [&](Eigen::Index begin, Eigen::Index end) {
+    const RowMatX half =
+        model_.mass.segment(begin, end - begin).cwiseSqrt().asDiagonal() * J.middleRows(begin, end - begin);
+    MatX& m = part[static_cast<std::size_t>(begin / kRows)];
+    m.setZero(J.cols(), J.cols());
+    m.selfadjointView<Eigen::Lower>().rankUpdate(half.transpose());
+  });
+  M_r.setZero(J.cols(), J.cols());
+  for (const MatX& m : part) M_r += m;
+  M_r.triangularView<Eigen::StrictlyUpper>() = M_r.transpose();
+}
+
+MatX Condensation::project(const MatX& A) const {
+  std::vector<MatX> part(static_cast<std::size_t>((J.rows() + kRows - 1) / kRows));
+  parallel_ranges(J.rows(), kRows, [&](Eigen::Index begin, Eigen::Index end) {
+    MatX& m = part[static_cast<std::size_t>(begin / kRows)];
+    m.resize(J.cols(), A.cols());
+    for (Eigen::Index c = 0; c < A.cols(); ++c)
+      m.col(c).noalias() =
+          J.middleRows(begin, end - begin).transpose() * A.col(c).segment(begin, end - begin);
+  });
+  MatX sum = MatX::Zero(J.cols(), A.cols());
+  for (const MatX& m : part) sum += m;
+  return sum;
+}
+
+MatX Condensation::extend(const MatX& y) const {
+  MatX x(J.rows(), y.cols());
+  parallel_ranges(J.rows(), kRows, [&](Eigen::Index begin, Eigen::Index end) {
+    for (Eigen::Index c = 0; c < y.cols(); ++c)
+      x.col(c).segment(begin, end - begin).noalias() = J.middleRows(begin, end - begin) * y.col(c);
+  });
+  return x;
+}
+
+// Degrees of freedom that are held carry no load of their own.
+void Condensation::condense_loads() {
+  for (Eigen::Index c = 0; c < loads_.cols(); ++c)
+    for (Eigen::Index d = 0; d < loads_.rows(); ++d)
+      if (in_->fixed[static_cast<std::size_t>(d)]) loads_(d, c) = 0;
+  solver_.condense_to_tail(loads_);
+}
+
+// The motion of the tail under its condensed loads: dynamic nodes stand still, the others go to their
+// equilibrium, in their own small system.
+void Condensation::place_inactive() {
+  auto tail = loads_.bottomRows(schur_.rows());
   if (inactive_.empty()) {
-    solver_.solve_q(b);
+    tail.setZero();
     return;
   }
-  // Block elimination on the tail: first as if the tail stood still, then the quasistatic part of the tail in
-  // its own small system.
-  VecX rhs(schur_.rows());
-  for (std::size_t t = 0; t < tail_.size(); ++t)
-    rhs.segment<3>(3 * static_cast<Eigen::Index>(t)) = node(b, tail_[t]);
-  solver_.solve_q(b);
-  for (std::size_t t = 0; t < tail_.size(); ++t)
-    for (const Neighbour& nb : tail_rows_[t]) {
-      auto r = rhs.segment<3>(3 * static_cast<Eigen::Index>(t));
-      if (nb.transposed)
-        r -= system.K.block(nb.block).transpose() * node(b, nb.node);
-      else
-        r -= system.K.block(nb.block) * node(b, nb.node);
-    }
-  MatX move = MatX::Zero(schur_.rows(), 1);
-  const VecX quasistatic = schur_inactive_.solve(VecX(rhs(inactive_)));
-  move(inactive_, 0) = quasistatic;
-  MatX follow;
-  solver_.extend_from_tail(move, follow);
-  b += follow.col(0);
+  const MatX quasistatic = schur_inactive_.solve(MatX(tail(inactive_, Eigen::all)));
+  tail.setZero();
+  tail(inactive_, Eigen::all) = quasistatic;
+}
+
+void Condensation::solve_quasistatic(VecX& b) {
+  loads_ = b;
+  condense_loads();
+  place_inactive();
+  RowMatX none;
+  solver_.extend_from_tail(MatX(schur_.rows(), 0), loads_, none, motions_);
+  b = motions_.col(0);
 }
 
 }  // namespace limber

@@ -24,17 +24,23 @@ class Condensation {
  public:
   Condensation(const Model& model, std::vector<Index> representatives, const CholeskyOptions& options);
 
-  // Computes everything for positions x. `dynamic[i]` says whether representative i is dynamic. False: the
-  // factorisation failed and stayed failed with a shift; why() tells.
-  // The stiffness of `contact` is part of K, and the velocity of moving obstacles part of w. `again`: for the
-  // x of the last call, with other contacts.
-  bool compute(const VecX& x, const std::vector<std::uint8_t>& dynamic, const StepInput& in,
-               const ContactStep& contact, PhaseClock& clock, bool again = false);
+  // f and K at x, with the stiffness of `contact`. `again`: for the x of the last call, with other contacts.
+  // False: not finite, or no factor; why() tells.
+  bool assemble(const VecX& x, const StepInput& in, const ContactStep& contact, PhaseClock& clock,
+                bool again = false);
+  // Factors K and computes all else, and b <- K_QQ^-1 b_Q with it, in one pass over the factor. `dynamic[i]`
+  // says whether representative i is dynamic. The velocity of moving obstacles is part of w. False: the
+  // factorisation failed and stayed failed with a shift.
+  bool condense(const std::vector<std::uint8_t>& dynamic, VecX& b, PhaseClock& clock);
 
   // b <- K_QQ^-1 b_Q, zero elsewhere.
-  void solve_quasistatic(VecX& b) const;
+  void solve_quasistatic(VecX& b);
 
-  MatX J;                   // 3n x r
+  // JᵀA and J y, by all threads.
+  MatX project(const MatX& A) const;
+  MatX extend(const MatX& y) const;
+
+  RowMatX J;                // 3n x r
   MatX M_r, S;              // r x r
   MatX S_contact;           // the contacts' share of S
   VecX w;                   // 3n
@@ -50,24 +56,21 @@ class Condensation {
  private:
   bool factor(const StepInput& in);
   void split_tail(const std::vector<std::uint8_t>& dynamic, const StepInput& in);
-
-  // Where node t of the tail meets its neighbours in K.
-  struct Neighbour {
-    Index block, node;
-    bool transposed;
-  };
+  void sum_mass();
+  void condense_loads();
+  void place_inactive();
 
   const Model& model_;
   std::vector<Index> tail_;
-  std::vector<std::vector<Neighbour>> tail_rows_;
   Cholesky solver_;
   fem::DofEliminator eliminator_;
-  const StepInput* in_ = nullptr;
+  const StepInput* in_ = nullptr;  // of the last assemble(), like the contacts
+  const ContactStep* contact_ = nullptr;
   std::vector<Index> active_, inactive_;  // degrees of freedom of the tail, as rows of schur_
   MatX schur_;                            // of all representative nodes, 3t x 3t
   MatX C_;  // 3t x r: the tail's motion for unit motions of the dynamic degrees of freedom
   Eigen::LLT<MatX> schur_inactive_;
-  MatX scratch_;
+  MatX loads_, motions_;  // right-hand sides and solutions of a pass
   std::vector<double> unshifted_, elastic_;
   std::string why_;
 };

@@ -165,22 +165,23 @@ class ConJac final : public Stepper {
     Condensation& c = *condensation_;
     const VecX x = state.x + fraction * in.h * predictor;
     fraction_ = fraction;
-    if (!c.compute(x, state.dynamic, in, contact_, clock_, again)) return false;
+    if (!c.assemble(x, in, contact_, clock_, again)) return false;
     report.inverted = c.system.inverted;
-    if (c.shifts > 0) report.fallbacks["shifted_stiffness"] += c.shifts;
     outer_ = external_force(model, in);
     force_ = c.system.f + outer_;
     closing_.setZero(x.size());
     contact_.add_force(x, (1 - fraction) * in.h, force_, closing_);
-    {
+    correction_ = force_;
+    relieve_inertia(model, state.x, state.v, in.fixed, correction_);
+    const bool condensed = c.condense(state.dynamic, correction_, clock_);  // h b_q of Eq. 12
+    if (c.shifts > 0) report.fallbacks["shifted_stiffness"] += c.shifts;
+    if (!condensed) return false;
+    report.extra["drift"] = correction_.size() ? correction_.cwiseAbs().maxCoeff() : 0.0;  // [m]
+    // Nodes that will touch go all the way to the surface.
+    if (!closing_.isZero(0)) {
       auto phase = clock_.phase("solve");
-      correction_ = force_;  // h b_q of Eq. 12
-      relieve_inertia(model, state.x, state.v, in.fixed, correction_);
-      c.solve_quasistatic(correction_);
-      // Nodes that will touch go all the way to the surface.
       force_ += closing_;
-      if (!closing_.isZero(0)) c.solve_quasistatic(closing_);
-      report.extra["drift"] = correction_.size() ? correction_.cwiseAbs().maxCoeff() : 0.0;  // [m]
+      c.solve_quasistatic(closing_);
     }
     auto phase = clock_.phase("reduced");
     reduced_ = {};
@@ -190,10 +191,13 @@ class ConJac final : public Stepper {
     if (contact_.active() > 0) reduced_.S_contact = c.S_contact;
     reduced_.damping_mass = model.scene->damping_mass;
     reduced_.damping_stiffness = model.scene->damping_stiffness;
-    reduced_.force = c.J.transpose() * force_;
+    MatX loads(x.size(), 3);
+    loads << force_, model.mass.cwiseProduct(c.w), model.mass.cwiseProduct(state.v - c.w);
+    const MatX projected = c.project(loads);
+    reduced_.force = projected.col(0);
     reduced_.k_w = c.k_w;
-    reduced_.m_w = c.J.transpose() * model.mass.cwiseProduct(c.w);
-    reduced_.momentum = c.J.transpose() * model.mass.cwiseProduct(state.v - c.w);
+    reduced_.m_w = projected.col(1);
+    reduced_.momentum = projected.col(2);
     reduced_.predictor = predictor(c.dofs);
     reduced_.fraction = fraction;
     reduced_.prepare();
@@ -247,10 +251,11 @@ class ConJac final : public Stepper {
   bool move(State& state, const StepInput& in, const Start& start, const ReducedMotion& motion) {
     auto phase = clock_.phase("reduced");
     const Condensation& c = *condensation_;
-    state.v = c.w;
-    state.v.noalias() += c.J * motion.velocity;
-    state.x = start.x + in.h * c.w + gamma_ * correction_ + closing_;
-    state.x.noalias() += c.J * motion.displacement;
+    MatX y(motion.velocity.size(), 2);
+    y << motion.velocity, motion.displacement;
+    const MatX moved = c.extend(y);
+    state.v = c.w + moved.col(0);
+    state.x = start.x + in.h * c.w + gamma_ * correction_ + closing_ + moved.col(1);
     dissipated_ = reduced_.dissipation(motion);
     return true;
   }

@@ -110,16 +110,19 @@ class CholmodBackend final : public CholeskyBackend {
       MatX X(B.rows(), cols), E(std::max<std::size_t>(1, L_->maxesize), cols);
       Common common;
       cholmod_dense x = borrow(X.data(), X.rows(), cols), work = borrow(E.data(), E.rows(), cols);
-      if (part == Part::kUpper)
+      if (part == Part::kUpper || part == Part::kFromTail)
         X = B.middleCols(first, cols);
       else
         for (std::size_t k = 0; k < order_.size(); ++k)
           X.middleRows<3>(3 * k) = B.block(3 * static_cast<Eigen::Index>(order_[k]), first, 3, cols);
-      if (part == Part::kWithoutTail) X.bottomRows(X.rows() - head_).setZero();
-      if (part != Part::kUpper) cholmod_super_lsolve(L_, &x, &work, &common.c);
-      if (part == Part::kWithoutTail) X.bottomRows(X.rows() - head_).setZero();
-      if (part != Part::kLower) cholmod_super_ltsolve(L_, &x, &work, &common.c);
-      if (part == Part::kLower)
+      auto tail = X.bottomRows(X.rows() - head_);
+      if (part == Part::kFromTail) tail = tail_factor().transpose() * MatX(tail);
+      if (part == Part::kAll || part == Part::kLower || part == Part::kToTail)
+        cholmod_super_lsolve(L_, &x, &work, &common.c);
+      if (part == Part::kAll || part == Part::kUpper || part == Part::kFromTail)
+        cholmod_super_ltsolve(L_, &x, &work, &common.c);
+      if (part == Part::kToTail) tail = tail_factor() * MatX(tail);
+      if (part == Part::kLower || part == Part::kToTail)
         B.middleCols(first, cols) = X;
       else
         for (std::size_t k = 0; k < order_.size(); ++k)
@@ -132,11 +135,15 @@ class CholmodBackend final : public CholeskyBackend {
     S.noalias() = Ltt * Ltt.transpose();
   }
 
-  void extend_from_tail(const MatX& C, MatX& X) const override {
-    // L^T x = [0; Ltt^T c] has xt = c and Lqq^T xq = -Ltq^T c.
-    X.setZero(3 * static_cast<Eigen::Index>(order_.size()), C.cols());
-    X.bottomRows(C.rows()).noalias() = tail_factor().transpose() * C;
-    solve(X, Part::kUpper);
+  void extend_from_tail(const MatX& C, const MatX& Y, RowMatX& J, MatX& X) const override {
+    // L^T x = [y; Ltt^T c] has xt = c and Lqq^T xq = y - Ltq^T c.
+    MatX all(Y.rows(), C.cols() + Y.cols());
+    all.leftCols(C.cols()).setZero();
+    all.bottomLeftCorner(C.rows(), C.cols()) = C;
+    all.rightCols(Y.cols()) = Y;
+    solve(all, Part::kFromTail);
+    J = all.leftCols(C.cols());
+    X = all.rightCols(Y.cols());
   }
 
   std::span<double> factor_values() override {

@@ -39,7 +39,7 @@ class NativeBackend final : public CholeskyBackend {
   FactorStatus factor_tail(const BlockMatrix& A) override;
   void solve(Eigen::Ref<MatX> B, Part part) const override;
   void tail_schur(MatX& S) const override;
-  void extend_from_tail(const MatX& C, MatX& X) const override;
+  void extend_from_tail(const MatX& C, const MatX& Y, RowMatX& J, MatX& X) const override;
   std::span<double> factor_values() override { return {values_.data(), values_.size()}; }
   std::span<const Index> order() const override { return f_.order; }
 
@@ -48,6 +48,7 @@ class NativeBackend final : public CholeskyBackend {
     Buffer updates, panel;
   };
   struct Sweep;
+  struct Columns;
 
   Panel panel(const Front& front) { return {values_.data() + front.values, front.K(), front.M()}; }
   ConstPanel panel(const Front& front) const { return {values_.data() + front.values, front.K(), front.M()}; }
@@ -72,9 +73,8 @@ class NativeBackend final : public CholeskyBackend {
                     const Space& space) const;
   FactorStatus status() const;
 
-  void sweep(Eigen::Ref<MatX> B, Eigen::Index first, Eigen::Index cols, Part part,
-             const MatX* extended) const;
-  void reserve_work(Eigen::Index cols) const;
+  void sweep(const Columns& columns, Part part) const;
+  void reserve_work(int lanes) const;
 
   Fronts f_;
   Plan plan_;

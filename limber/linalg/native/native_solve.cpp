@@ -134,44 +134,61 @@ double* scratch(std::size_t size) {
 // What a sweep does.
 struct Course {
   bool forward = true, backward = true;
-  bool tail = true;            // with the front of the tail; without it tail rows are zero or given
+  bool tail = true;            // with the front of the tail; without it tail rows are summed or given
   bool input_ordered = false;  // rows of the input are in elimination order
   bool output_ordered = false;
 };
 
 }  // namespace
 
-void NativeBackend::sweep(Eigen::Ref<MatX> B, Eigen::Index first, Eigen::Index cols, Part part,
-                          const MatX* extended) const {
+// The columns of one sweep: some of C and J, then some of `in` and `out` (which may be the same).
+struct NativeBackend::Columns {
+  const MatX* C = nullptr;  // tail motions that are extended to J; the other rows start at zero
+  RowMatX* J = nullptr;
+  Eigen::Index first_extended = 0, extended = 0;
+  const double* in = nullptr;
+  Eigen::Index in_ld = 0;
+  double* out = nullptr;
+  Eigen::Index out_ld = 0;
+  Eigen::Index given = 0;
+
+  Eigen::Index count() const { return extended + given; }
+};
+
+void NativeBackend::sweep(const Columns& c, Part part) const {
   Course course;
   if (part == Part::kLower) course = {true, false, true, false, true};
   if (part == Part::kUpper) course = {false, true, true, true, false};
-  if (part == Part::kWithoutTail) course = {true, true, false, false, false};
-  if (extended) course = {false, true, false, false, false};
+  if (part == Part::kToTail) course = {true, false, false, false, true};
+  if (part == Part::kFromTail) course = {false, true, false, true, false};
 
-  const int lanes = cols == 1 ? 1 : static_cast<int>(round_up(cols));
+  const int lanes = c.count() == 1 ? 1 : static_cast<int>(round_up(c.count()));
+  reserve_work(lanes);
   const Index head = static_cast<Index>(f_.order.size()) - f_.tail;
   const Sweep sweep{*this, lanes, work_.data()};
   const auto load = [&](Index begin, Index end) {
     for (Index k = begin; k < end; ++k) {
       double* x = sweep.node(k);
       std::fill(x, x + 3 * lanes, 0.0);
-      if (k >= head && part == Part::kWithoutTail) continue;
-      if (extended && k < head) continue;
-      const double* from =
-          extended ? extended->data() + 3 * static_cast<Eigen::Index>(k - head)
-                   : B.data() + 3 * static_cast<Eigen::Index>(course.input_ordered ? k : f_.order[k]);
-      const Eigen::Index ld = extended ? extended->outerStride() : B.outerStride();
-      for (Eigen::Index c = 0; c < cols; ++c)
-        for (int a = 0; a < 3; ++a) x[a * lanes + c] = from[a + (first + c) * ld];
+      if (k >= head)
+        for (Eigen::Index i = 0; i < c.extended; ++i)
+          for (int a = 0; a < 3; ++a) x[a * lanes + i] = (*c.C)(3 * (k - head) + a, c.first_extended + i);
+      x += c.extended;
+      const double* from = c.in + 3 * static_cast<Eigen::Index>(course.input_ordered ? k : f_.order[k]);
+      for (Eigen::Index i = 0; i < c.given; ++i)
+        for (int a = 0; a < 3; ++a) x[a * lanes + i] = from[a + i * c.in_ld];
     }
   };
   const auto save = [&](Index begin, Index end) {
     for (Index k = begin; k < end; ++k) {
       const double* x = sweep.node(k);
-      double* to = B.data() + 3 * static_cast<Eigen::Index>(course.output_ordered ? k : f_.order[k]);
-      for (Eigen::Index c = 0; c < cols; ++c)
-        for (int a = 0; a < 3; ++a) to[a + (first + c) * B.outerStride()] = x[a * lanes + c];
+      const Eigen::Index row = 3 * static_cast<Eigen::Index>(course.output_ordered ? k : f_.order[k]);
+      if (c.extended > 0)
+        for (int a = 0; a < 3; ++a)
+          std::copy_n(x + a * lanes, c.extended, &(*c.J)(row + a, c.first_extended));
+      x += c.extended;
+      for (Eigen::Index i = 0; i < c.given; ++i)
+        for (int a = 0; a < 3; ++a) c.out[row + a + i * c.out_ld] = x[a * lanes + i];
     }
   };
   const auto positions = [&](const Unit& unit) {
@@ -182,17 +199,20 @@ void NativeBackend::sweep(Eigen::Ref<MatX> B, Eigen::Index first, Eigen::Index c
   const std::size_t space = static_cast<std::size_t>(most_rows_ + kStrip * most_pivots_);
 
   const std::ptrdiff_t grain = f_.values * lanes < kOneThread ? units + 1 : 1;
-  parallel_for(units, grain, [&](std::ptrdiff_t u) {
-    const Unit& unit = plan_.units[u];
-    const auto [begin, end] = positions(unit);
-    load(begin, end);
-    if (!course.forward) return;
-    for (Index k = plan_.border_begin[u]; k < plan_.border_begin[u + 1]; ++k)
-      std::fill_n(sweep.node(plan_.border[k].second), 3 * lanes, 0.0);
-    double* v = scratch(space);
-    for (Index s = unit.begin; s < unit.end; ++s) sweep.forward(s, 0, lanes, v);
-    if (!course.backward) save(begin, end);
-  });
+  // All that is read before anything is written in another order; else each unit is loaded when its turn
+  // comes.
+  const bool load_first = course.forward || c.in == c.out;
+  if (load_first)
+    parallel_for(units, grain, [&](std::ptrdiff_t u) {
+      const Unit& unit = plan_.units[u];
+      const auto [begin, end] = positions(unit);
+      load(begin, end);
+      if (!course.forward) return;
+      for (Index k = plan_.border_begin[u]; k < plan_.border_begin[u + 1]; ++k)
+        std::fill_n(sweep.node(plan_.border[k].second), 3 * lanes, 0.0);
+      double* v = scratch(space);
+      for (Index s = unit.begin; s < unit.end; ++s) sweep.forward(s, 0, lanes, v);
+    });
 
   for (const Index s : plan_.top) load(f_.fronts[s].first, f_.fronts[s].first + f_.fronts[s].pivots);
   // Each lane goes its own way, so how many go together is free.
@@ -219,9 +239,6 @@ void NativeBackend::sweep(Eigen::Ref<MatX> B, Eigen::Index first, Eigen::Index c
         else
           sweep.forward(s, lane, count, v);
       }
-      if (part == Part::kWithoutTail)  // what the fronts added to the tail
-        for (Index k = head; k < head + f_.tail; ++k)
-          for (int a = 0; a < 3; ++a) std::fill_n(sweep.node(k) + a * lanes + lane, count, 0.0);
     }
     if (course.backward)
       for (auto s = plan_.top.rbegin(); s != plan_.top.rend(); ++s) {
@@ -233,15 +250,17 @@ void NativeBackend::sweep(Eigen::Ref<MatX> B, Eigen::Index first, Eigen::Index c
       }
   });
   for (const Index s : plan_.top) save(f_.fronts[s].first, f_.fronts[s].first + f_.fronts[s].pivots);
-  if (!course.backward) return;
 
   parallel_for(units, grain, [&](std::ptrdiff_t u) {
     const Unit& unit = plan_.units[u];
-    for (Index k = plan_.border_begin[u]; k < plan_.border_begin[u + 1]; ++k)
-      std::copy_n(sweep.node(plan_.border[k].first), 3 * lanes, sweep.node(plan_.border[k].second));
-    double* v = scratch(space);
-    for (Index s = unit.end; s-- > unit.begin;) sweep.backward(s, 0, lanes, v);
     const auto [begin, end] = positions(unit);
+    if (course.backward) {
+      if (!load_first) load(begin, end);
+      for (Index k = plan_.border_begin[u]; k < plan_.border_begin[u + 1]; ++k)
+        std::copy_n(sweep.node(plan_.border[k].first), 3 * lanes, sweep.node(plan_.border[k].second));
+      double* v = scratch(space);
+      for (Index s = unit.end; s-- > unit.begin;) sweep.backward(s, 0, lanes, v);
+    }
     save(begin, end);
   });
 }
@@ -249,24 +268,37 @@ void NativeBackend::sweep(Eigen::Ref<MatX> B, Eigen::Index first, Eigen::Index c
 void NativeBackend::solve(Eigen::Ref<MatX> B, Part part) const {
   const std::lock_guard<std::mutex> lock(solving_);
   for (Eigen::Index first = 0; first < B.cols(); first += kMostLanes) {
-    const Eigen::Index cols = std::min(kMostLanes, B.cols() - first);
-    reserve_work(cols);
-    sweep(B, first, cols, part, nullptr);
+    Columns c;
+    c.given = std::min(kMostLanes, B.cols() - first);
+    c.in = c.out = B.data() + first * B.outerStride();
+    c.in_ld = c.out_ld = B.outerStride();
+    sweep(c, part);
   }
 }
 
-void NativeBackend::extend_from_tail(const MatX& C, MatX& X) const {
+void NativeBackend::extend_from_tail(const MatX& C, const MatX& Y, RowMatX& J, MatX& X) const {
   const std::lock_guard<std::mutex> lock(solving_);
-  X.resize(3 * static_cast<Eigen::Index>(f_.order.size()), C.cols());
-  for (Eigen::Index first = 0; first < C.cols(); first += kMostLanes) {
-    const Eigen::Index cols = std::min(kMostLanes, C.cols() - first);
-    reserve_work(cols);
-    sweep(X, first, cols, Part::kUpper, &C);
+  const Eigen::Index n = 3 * static_cast<Eigen::Index>(f_.order.size()), k = C.cols();
+  J.resize(n, k);
+  X.resize(n, Y.cols());
+  for (Eigen::Index first = 0; first < k + Y.cols(); first += kMostLanes) {
+    const Eigen::Index last = std::min(first + kMostLanes, k + Y.cols());
+    Columns c;
+    c.C = &C;
+    c.J = &J;
+    c.first_extended = std::min(first, k);
+    c.extended = std::min(last, k) - c.first_extended;
+    const Eigen::Index given = std::max(first, k) - k;
+    c.given = last - first - c.extended;
+    c.in = Y.data() + given * n;
+    c.out = X.data() + given * n;
+    c.in_ld = c.out_ld = n;
+    sweep(c, Part::kFromTail);
   }
 }
 
-void NativeBackend::reserve_work(Eigen::Index cols) const {
-  const std::size_t size = static_cast<std::size_t>(3L * plan_.solve_rows) * (cols == 1 ? 1 : round_up(cols));
+void NativeBackend::reserve_work(int lanes) const {
+  const std::size_t size = static_cast<std::size_t>(3L * plan_.solve_rows) * static_cast<std::size_t>(lanes);
   if (work_.size() < size) work_.resize(size);
 }
 

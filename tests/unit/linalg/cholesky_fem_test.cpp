@@ -86,7 +86,8 @@ TEST(CholeskyFem, SameBitsForAnyThreadCount) {
   const Eigen::Index n = 3 * A.pattern->n;
   const std::vector<Index> tail{0, 100, 1500, 3000};
   std::vector<double> L;
-  MatX many, J;
+  MatX many;
+  RowMatX J;
   VecX one;
   for (const int threads : {1, 2, 4, 8}) {
     set_threads(threads);
@@ -94,9 +95,10 @@ TEST(CholeskyFem, SameBitsForAnyThreadCount) {
     chol.analyze(*A.pattern, tail);
     ASSERT_TRUE(chol.factor(A).ok);
     ASSERT_TRUE(chol.factor(A).ok);
-    MatX X = MatX::Ones(n, 35), E;
+    MatX X = MatX::Ones(n, 35), none(n, 0), empty;
+    RowMatX E;
     chol.solve_many(X);
-    chol.extend_from_tail(MatX::Ones(12, 12), E);
+    chol.extend_from_tail(MatX::Ones(12, 12), none, E, empty);
     VecX x = VecX::Ones(n);
     chol.solve(x);
     const auto values = chol.factor_values();

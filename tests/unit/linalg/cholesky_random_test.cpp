@@ -92,8 +92,9 @@ TEST(CholeskyRandom, ThousandsOfSmallMatrices) {
 
     // J solves the rows that are not in the tail: A [J; I] = [0; S].
     const Eigen::Index t = 3 * static_cast<Eigen::Index>(tail.size());
-    MatX J, S;
-    chol.extend_from_tail(MatX::Identity(t, t), J);
+    MatX S, none(3 * n, 0), empty;
+    RowMatX J;
+    chol.extend_from_tail(MatX::Identity(t, t), none, J, empty);
     chol.tail_schur(S);
     MatX expected = MatX::Zero(3 * n, t);
     for (std::size_t i = 0; i < tail.size(); ++i)

@@ -78,18 +78,24 @@ TEST_P(CholeskyOf, TailHoldsTheSchurComplementAndTheCondensation) {
   chol.tail_schur(S);
   EXPECT_LT((S - schur).norm(), 1e-13 * schur.norm());
 
-  const MatX C = MatX::Random(15, 23);
-  MatX X;
-  chol.extend_from_tail(C, X);
-  ASSERT_EQ(X.cols(), 23);
-  EXPECT_LT((X(s.q, Eigen::all) - map * C).norm(), 1e-12 * (1 + (map * C).norm()));
-  EXPECT_LT((X(s.t, Eigen::all) - C).norm(), 1e-13 * C.norm());
-
-  VecX b = VecX::Random(180);
-  const VecX bq = b(s.q);
-  chol.solve_q(b);
-  EXPECT_LT((b(s.q) - s.Aqq.llt().solve(bq)).norm(), 1e-12 * bq.norm());
-  EXPECT_EQ(b(s.t).norm(), 0);
+  // Any number of columns of either kind: both fit into one sweep, or straddle two.
+  for (const auto& [extended, given] : {std::pair{23, 2}, {0, 1}, {1, 0}, {31, 5}, {40, 30}}) {
+    const MatX C = MatX::Random(15, extended), B = MatX::Random(180, given), moved = MatX::Random(15, given);
+    MatX Y = B, X;
+    RowMatX J;
+    chol.condense_to_tail(Y);
+    const MatX loads = B(s.t, Eigen::all) + map.transpose() * B(s.q, Eigen::all);
+    EXPECT_LE((Y.bottomRows(15) - loads).norm(), 1e-12 * loads.norm());
+    Y.bottomRows(15) = moved;
+    chol.extend_from_tail(C, Y, J, X);
+    ASSERT_EQ(J.cols(), extended);
+    ASSERT_EQ(X.cols(), given);
+    EXPECT_LE((J(s.q, Eigen::all) - map * C).norm(), 1e-12 * (map * C).norm());
+    EXPECT_LE((J(s.t, Eigen::all) - C).norm(), 1e-13 * C.norm());
+    const MatX expected = s.Aqq.llt().solve(B(s.q, Eigen::all)) + map * moved;
+    EXPECT_LE((X(s.q, Eigen::all) - expected).norm(), 1e-12 * expected.norm());
+    EXPECT_LE((X(s.t, Eigen::all) - moved).norm(), 1e-13 * moved.norm());
+  }
 }
 
 TEST_P(CholeskyOf, TailAloneIsFactoredAgain) {
@@ -212,20 +218,25 @@ TEST_P(CholeskyOf, SameBitsForAnyThreadCount) {
   const BlockMatrix A = test::random_spd(test::random_pattern(400, 900, 6), 7);
   const std::vector<Index> tail{5, 6, 200};
   MatX first, first_x;
+  RowMatX first_j;
   for (const int threads : {1, 2, 4, 8}) {
     set_threads(threads);
     Cholesky chol(options());
     chol.analyze(*A.pattern, tail);
     ASSERT_TRUE(chol.factor(A).ok);
-    MatX B = MatX::Ones(1200, 40), X;
+    MatX B = MatX::Ones(1200, 40), X, Y = MatX::Ones(1200, 2);
+    RowMatX J;
     chol.solve_many(B);
-    chol.extend_from_tail(MatX::Ones(9, 33), X);
+    chol.condense_to_tail(Y);
+    chol.extend_from_tail(MatX::Ones(9, 31), Y, J, X);
     if (threads == 1) {
       first = B;
       first_x = X;
+      first_j = J;
     }
     EXPECT_EQ(B, first) << threads << " threads";
     EXPECT_EQ(X, first_x) << threads << " threads";
+    EXPECT_EQ(J, first_j) << threads << " threads";
   }
   set_threads(0);
 }
