@@ -14,6 +14,28 @@ namespace {
 // count.
 constexpr Eigen::Index kRows = 1536;
 
+// The lower triangle of AᵀA, for few columns and many rows: 8x8 blocks that stay in registers while the rows
+// pass by. The last block reaches back where the columns are not a multiple of 8.
+void gram(const RowMatX& A, MatX& G) {
+  constexpr Eigen::Index kBlock = 8;
+  using Row = Eigen::Matrix<double, kBlock, 1>;
+  const Eigen::Index r = A.cols();
+  if (r < kBlock) {
+    G.noalias() = A.transpose() * A;
+    return;
+  }
+  G.resize(r, r);
+  const auto start = [r](Eigen::Index b) { return std::min(b, r - kBlock); };
+  for (Eigen::Index i = 0; i < r; i += kBlock)
+    for (Eigen::Index j = 0; j <= i; j += kBlock) {
+      const double *a = A.data() + start(i), *b = A.data() + start(j);
+      Eigen::Matrix<double, kBlock, kBlock> sum = Eigen::Matrix<double, kBlock, kBlock>::Zero();
+      for (Eigen::Index k = 0; k < A.rows(); ++k, a += r, b += r)
+        sum.noalias() += Eigen::Map<const Row>(a) * Eigen::Map<const Row>(b).transpose();
+      G.block<kBlock, kBlock>(start(i), start(j)) = sum;
+    }
+}
+
 }  // namespace
 
 Condensation::Condensation(const Model& model, std::vector<Index> representatives,
@@ -41,7 +63,8 @@ bool Condensation::assemble(const VecX& x, const StepInput& in, const ContactSte
   return true;
 }
 
-bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, VecX& b, PhaseClock& clock) {
+bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const VecX& force, const VecX& v,
+                            VecX& b, PhaseClock& clock) {
   const bool scripted = (in_->fixed_velocity.array() != 0).any() || contact_->moves();
   loads_.resize(b.size(), scripted ? 2 : 1);
   loads_.col(0) = b;
@@ -75,7 +98,7 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, VecX& b, P
     }
   }
   auto phase = clock.phase("project");
-  sum_mass();
+  project(force, v);
   S_contact.setZero(J.cols(), J.cols());
   for (const ContactLaw& law : contact_->laws()) {
     if (!law.active) continue;
@@ -150,33 +173,34 @@ void Condensation::split_tail(const std::vector<std::uint8_t>& dynamic, const St
   }
 }
 
-// JᵀMJ, with M diagonal.
-void Condensation::sum_mass() {
-  std::vector<MatX> part(static_cast<std::size_t>((J.rows() + kRows - 1) / kRows));
+// One pass over J, with M diagonal.
+void Condensation::project(const VecX& force, const VecX& v) {
+  struct Part {
+    MatX M, p;
+  };
+  std::vector<Part> part(static_cast<std::size_t>((J.rows() + kRows - 1) / kRows));
   parallel_ranges(J.rows(), kRows, [&](Eigen::Index begin, Eigen::Index end) {
-    const RowMatX half =
-        model_.mass.segment(begin, end - begin).cwiseSqrt().asDiagonal() * J.middleRows(begin, end - begin);
-    MatX& m = part[static_cast<std::size_t>(begin / kRows)];
-    m.setZero(J.cols(), J.cols());
-    m.selfadjointView<Eigen::Lower>().rankUpdate(half.transpose());
+    const auto rows = Eigen::seqN(begin, end - begin);
+    const auto j = J.middleRows(begin, end - begin);
+    const auto mass = model_.mass(rows).array();
+    Part& s = part[static_cast<std::size_t>(begin / kRows)];
+    const RowMatX half = mass.sqrt().matrix().asDiagonal() * j;
+    gram(half, s.M);
+    s.p.resize(J.cols(), 3);
+    s.p.col(0).noalias() = j.transpose() * force(rows);
+    s.p.col(1).noalias() = j.transpose() * (mass * w(rows).array()).matrix();
+    s.p.col(2).noalias() = j.transpose() * (mass * (v(rows) - w(rows)).array()).matrix();
   });
-  M_r.setZero(J.cols(), J.cols());
-  for (const MatX& m : part) M_r += m;
+  M_r.setZero(J.cols(), J.cols());  // of which the lower triangle counts
+  MatX p = MatX::Zero(J.cols(), 3);
+  for (const Part& s : part) {
+    M_r.triangularView<Eigen::Lower>() += s.M;
+    p += s.p;
+  }
   M_r.triangularView<Eigen::StrictlyUpper>() = M_r.transpose();
-}
-
-MatX Condensation::project(const MatX& A) const {
-  std::vector<MatX> part(static_cast<std::size_t>((J.rows() + kRows - 1) / kRows));
-  parallel_ranges(J.rows(), kRows, [&](Eigen::Index begin, Eigen::Index end) {
-    MatX& m = part[static_cast<std::size_t>(begin / kRows)];
-    m.resize(J.cols(), A.cols());
-    for (Eigen::Index c = 0; c < A.cols(); ++c)
-      m.col(c).noalias() =
-          J.middleRows(begin, end - begin).transpose() * A.col(c).segment(begin, end - begin);
-  });
-  MatX sum = MatX::Zero(J.cols(), A.cols());
-  for (const MatX& m : part) sum += m;
-  return sum;
+  f_r = p.col(0);
+  m_w = p.col(1);
+  p_r = p.col(2);
 }
 
 MatX Condensation::extend(const MatX& y) const {

@@ -28,23 +28,24 @@ class Condensation {
   // False: not finite, or no factor; why() tells.
   bool assemble(const VecX& x, const StepInput& in, const ContactStep& contact, PhaseClock& clock,
                 bool again = false);
-  // Factors K and computes all else, and b <- K_QQ^-1 b_Q with it, in one pass over the factor. `dynamic[i]`
-  // says whether representative i is dynamic. The velocity of moving obstacles is part of w. False: the
-  // factorisation failed and stayed failed with a shift.
-  bool condense(const std::vector<std::uint8_t>& dynamic, VecX& b, PhaseClock& clock);
+  // Factors K and computes all else, for the force f and the velocities v, and b <- K_QQ^-1 b_Q with it, in
+  // one pass over the factor. `dynamic[i]` says whether representative i is dynamic. The velocity of moving
+  // obstacles is part of w. False: the factorisation failed and stayed failed with a shift.
+  bool condense(const std::vector<std::uint8_t>& dynamic, const VecX& force, const VecX& v, VecX& b,
+                PhaseClock& clock);
 
   // b <- K_QQ^-1 b_Q, zero elsewhere.
   void solve_quasistatic(VecX& b);
 
-  // JᵀA and J y, by all threads.
-  MatX project(const MatX& A) const;
+  // J y, by all threads.
   MatX extend(const MatX& y) const;
 
   RowMatX J;                // 3n x r
   MatX M_r, S;              // r x r
   MatX S_contact;           // the contacts' share of S
   VecX w;                   // 3n
-  VecX k_w;                 // JᵀK w = JᵀK_{:k} v_k
+  VecX k_w, m_w;            // JᵀK w = JᵀK_{:k} v_k, JᵀM w
+  VecX f_r, p_r;            // Jᵀf, JᵀM(v - w)
   fem::Assembled system;    // f and K of the elements at x; K is edited: contacts, held nodes
   std::vector<Index> dofs;  // the dynamic degrees of freedom: column c of J moves dofs[c]
   int shifts =
@@ -56,7 +57,7 @@ class Condensation {
  private:
   bool factor(const StepInput& in);
   void split_tail(const std::vector<std::uint8_t>& dynamic, const StepInput& in);
-  void sum_mass();
+  void project(const VecX& force, const VecX& v);
   void condense_loads();
   void place_inactive();
 

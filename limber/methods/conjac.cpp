@@ -181,14 +181,15 @@ class ConJac final : public Stepper {
     contact_.add_force(x, (1 - fraction) * in.h, force_, closing_);
     correction_ = force_;
     relieve_inertia(model, state.x, state.v, in.fixed, correction_);
-    const bool condensed = c.condense(state.dynamic, correction_, clock_);  // h b_q of Eq. 12
+    force_ += closing_;
+    const bool condensed =
+        c.condense(state.dynamic, force_, state.v, correction_, clock_);  // h b_q of Eq. 12
     if (c.shifts > 0) report.fallbacks["shifted_stiffness"] += c.shifts;
     if (!condensed) return false;
     report.extra["drift"] = correction_.size() ? correction_.cwiseAbs().maxCoeff() : 0.0;  // [m]
     // Nodes that will touch go all the way to the surface.
     if (!closing_.isZero(0)) {
       auto phase = clock_.phase("solve");
-      force_ += closing_;
       c.solve_quasistatic(closing_);
     }
     auto phase = clock_.phase("reduced");
@@ -199,13 +200,10 @@ class ConJac final : public Stepper {
     if (contact_.active() > 0) reduced_.S_contact = c.S_contact;
     reduced_.damping_mass = model.scene->damping_mass;
     reduced_.damping_stiffness = model.scene->damping_stiffness;
-    MatX loads(x.size(), 3);
-    loads << force_, model.mass.cwiseProduct(c.w), model.mass.cwiseProduct(state.v - c.w);
-    const MatX projected = c.project(loads);
-    reduced_.force = projected.col(0);
+    reduced_.force = c.f_r;
     reduced_.k_w = c.k_w;
-    reduced_.m_w = projected.col(1);
-    reduced_.momentum = projected.col(2);
+    reduced_.m_w = c.m_w;
+    reduced_.momentum = c.p_r;
     reduced_.predictor = predictor(c.dofs);
     reduced_.fraction = fraction;
     reduced_.prepare();

@@ -93,6 +93,9 @@ inline void backward_pass(const ConstPanel& L, long c0, long c1, long s, long ro
     for (long r = 0; r < rows; r += kStrip) {
       const double* l = L.strip(s + r / kStrip) + kStrip * c;
       const long count = rows - r < kStrip ? rows - r : kStrip;
+      // The next columns of this strip, which the hardware does not guess.
+      const double* next = l + (c + kGroup < c1 ? kStrip * kGroup : 0);
+      for (int i = 0; i < kGroup; ++i) __builtin_prefetch(next + kStrip * i);
       if (width == kGroup)
         t.subtract_product(l, 1, kStrip, y + r * ldy, ldy, count);
       else

@@ -11,6 +11,7 @@ constexpr std::int64_t kOneThread = 400'000;
 constexpr Eigen::Index kMostLanes = 32;  // right-hand sides of one sweep
 constexpr std::int64_t kLargePanel = 1
                                      << 18;  // doubles; with one right-hand side larger panels are shared out
+constexpr long kPrefetch = 1 << 16;          // bytes of the next front
 constexpr long kPieceStrips = 32;            // rows of a piece of such a panel
 constexpr long kPieceColumns = 64;           // columns of a piece
 constexpr long kSolveBlock = 384;            // pivot columns between two rounds
@@ -25,6 +26,15 @@ struct NativeBackend::Sweep {
   double* x;
 
   double* node(Index row) const { return x + 3L * row * lanes; }
+
+  // L is read once from beginning to end, strip by strip and not in the order that the hardware guesses.
+  void prefetch(Index s) const {
+    const Front& front = b.f_.fronts[s];
+    const ConstPanel L = b.panel(front);
+    const char* p = reinterpret_cast<const char*>(L.values);
+    const long bytes = std::min<long>(kPrefetch, L.size() * 8);
+    for (long at = 0; at < bytes; at += 64) __builtin_prefetch(p + at, 0, 2);
+  }
 
   // The lanes [lane, lane + width); `v` is scratch.
   void forward(Index s, int lane, int width, double* v) const {
@@ -184,8 +194,10 @@ void NativeBackend::sweep(const Columns& c, Part part) const {
       const double* x = sweep.node(k);
       const Eigen::Index row = 3 * static_cast<Eigen::Index>(course.output_ordered ? k : f_.order[k]);
       if (c.extended > 0)
-        for (int a = 0; a < 3; ++a)
-          std::copy_n(x + a * lanes, c.extended, &(*c.J)(row + a, c.first_extended));
+        for (int a = 0; a < 3; ++a) {
+          double* to = &(*c.J)(row + a, c.first_extended);
+          for (Eigen::Index i = 0; i < c.extended; ++i) to[i] = x[a * lanes + i];
+        }
       x += c.extended;
       for (Eigen::Index i = 0; i < c.given; ++i)
         for (int a = 0; a < 3; ++a) c.out[row + a + i * c.out_ld] = x[a * lanes + i];
@@ -211,7 +223,10 @@ void NativeBackend::sweep(const Columns& c, Part part) const {
       for (Index k = plan_.border_begin[u]; k < plan_.border_begin[u + 1]; ++k)
         std::fill_n(sweep.node(plan_.border[k].second), 3 * lanes, 0.0);
       double* v = scratch(space);
-      for (Index s = unit.begin; s < unit.end; ++s) sweep.forward(s, 0, lanes, v);
+      for (Index s = unit.begin; s < unit.end; ++s) {
+        if (s + 1 < unit.end) sweep.prefetch(s + 1);
+        sweep.forward(s, 0, lanes, v);
+      }
     });
 
   for (const Index s : plan_.top) load(f_.fronts[s].first, f_.fronts[s].first + f_.fronts[s].pivots);
@@ -259,7 +274,10 @@ void NativeBackend::sweep(const Columns& c, Part part) const {
       for (Index k = plan_.border_begin[u]; k < plan_.border_begin[u + 1]; ++k)
         std::copy_n(sweep.node(plan_.border[k].first), 3 * lanes, sweep.node(plan_.border[k].second));
       double* v = scratch(space);
-      for (Index s = unit.end; s-- > unit.begin;) sweep.backward(s, 0, lanes, v);
+      for (Index s = unit.end; s-- > unit.begin;) {
+        if (s > unit.begin) sweep.prefetch(s - 1);
+        sweep.backward(s, 0, lanes, v);
+      }
     }
     save(begin, end);
   });
