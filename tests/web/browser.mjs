@@ -29,7 +29,7 @@ export async function start() {
 }
 
 // A page at `address`; everything that goes wrong in it ends up in page.problems. Requests to anywhere are noted.
-export async function open(browser, address, { width = 900, height = 600, offline = true, touch = false, quality = "low" } = {}) {
+export async function open(browser, address, { width = 900, height = 600, offline = true, touch = false, quality = "lowest" } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, hasTouch: touch, isMobile: touch, offline, reducedMotion: "reduce" });
   const page = await context.newPage();
   page.problems = [];

@@ -131,7 +131,7 @@ async function positionsAgree(page, truth, what) {
   await page.context().close();
 }
 {
-  const page = await open(browser, file("cut/index.html"));
+  const page = await open(browser, file("cut/index.html"), { quality: "high" });
   await ready(page);
   await positionsAgree(page, json("cut/truth.json"), "cut");
   const nodes = await page.evaluate(() => [14, 15].map((f) => (window.limber.seek(f), window.limber.nodes().length)));
