@@ -89,12 +89,15 @@ export class Controls {
       });
     mark("wire", "edges", "E");
     add("contours", "contours", "", true, (on) => app.setContours(on));
-    const dynamic = view.run.mark("dynamic", view.frame);
-    const everywhere = dynamic !== null && dynamic.every((v) => v !== 0);
-    this.showing.nodes = !everywhere; // a full method has nothing to point out
-    if (dynamic || view.epoch.candidates) mark("nodes", "dynamic nodes", "N");
-    if (view.run.mark("pinned", view.frame)?.some((v) => v !== 0)) mark("pins", "pins", "P");
-    if (view.epoch.fibreTets) mark("fibres", "fibres", "F");
+    // A full method, in which every node is dynamic, has nothing to point out.
+    const some = app.views.some((v) => {
+      const dynamic = v.run.mark("dynamic", v.frame);
+      return v.epoch.candidates !== null || (dynamic !== null && !dynamic.every((d) => d !== 0));
+    });
+    this.showing.nodes = some;
+    if (some) mark("nodes", "dynamic nodes", "N");
+    if (app.views.some((v) => v.run.mark("pinned", v.frame)?.some((p) => p !== 0))) mark("pins", "pins", "P");
+    if (app.views.some((v) => v.epoch.fibreTets)) mark("fibres", "fibres", "F");
     if (view.run.manifest.obstacles.length) mark("obstacles", "obstacles", "O");
     if (!view.epoch.info.plane && !view.obstacles.hasFloor)
       add("floor", "floor", "G", true, (on) => {

@@ -125,7 +125,8 @@ export class Marks {
       if (flags) for (let i = 0; i < flags.length && out.length < maxMarks; ++i) if (flags[i] && keep(i)) out.push(i);
       return out;
     };
-    const live = chosen(dynamic, () => true);
+    // Where all nodes are dynamic, spheres would only hide the body.
+    const live = dynamic?.every((d) => d !== 0) ? [] : chosen(dynamic, () => true);
     this.dynamic.set(live.length, at(live), this.radius);
     const idle: number[] = [];
     if (this.epoch.candidates)

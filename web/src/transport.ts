@@ -18,13 +18,13 @@ export class Transport {
   private readonly back = el("button", { class: "round", type: "button", title: "One frame back (←)", "aria-label": "One frame back" }, icon(icons.back));
   private readonly forward = el("button", { class: "round", type: "button", title: "One frame on (→)", "aria-label": "One frame on" }, icon(icons.forward));
   private readonly loop = el("button", { class: "round line", type: "button", title: "Loop (L)", "aria-label": "Loop", "aria-pressed": "true" }, icon(icons.loop));
-  private readonly speed = el("select", { id: "speed", "aria-label": "Speed", title: "Speed (+ and −)" });
+  private readonly speed = el("select", { id: "speed", "aria-label": "Speed", title: "Speed, 1 × is real time (+ and −)" });
   private readonly time = el("span");
   private readonly count = el("small");
   private shownPlaying: boolean | null = null;
 
   constructor(private readonly player: Player) {
-    for (const s of speeds) this.speed.append(el("option", { value: String(s) }, s === 1 ? "real time" : `${s} ×`));
+    for (const s of speeds) this.speed.append(el("option", { value: String(s) }, `${s} ×`));
     const clock = el("div", { class: "clock", "aria-live": "off" }, this.time, this.count);
     byId("transport").append(el("div", { class: "play-buttons" }, this.back, this.playButton, this.forward), this.scrub, clock, this.speed, this.loop);
     this.playButton.addEventListener("click", () => player.toggle());
