@@ -11,19 +11,20 @@
 #include <limber/sim/hash.hpp>
 #include <limber/sim/recorder.hpp>
 #include <limber/sim/simulation.hpp>
+#include <limber/view/process.hpp>
+#include <limber/view/server.hpp>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
-
-#include <fcntl.h>
-#include <spawn.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
 #include <csignal>
 #include <ctime>
+#include <exception>
 #include <memory>
+#include <optional>
+#include <thread>
 #include <utility>
 
 namespace limber {
@@ -133,21 +134,33 @@ void dump_failure(const RunFolder& folder, const Simulation& simulation, const s
   write_file_atomic(folder.file("failure.json").string(), report.dump(2) + "\n");
 }
 
-// Starts the user's browser; does not wait for it.
-void open_page(const std::filesystem::path& page) {
-  std::error_code ec;
-  const std::string address = "file://" + std::filesystem::absolute(page, ec).lexically_normal().string();
-  std::string program = "xdg-open", argument = address;
-  char* const arguments[] = {program.data(), argument.data(), nullptr};
-  posix_spawn_file_actions_t quiet;
-  ::posix_spawn_file_actions_init(&quiet);
-  ::posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  ::posix_spawn_file_actions_addopen(&quiet, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t child = 0;
-  if (::posix_spawnp(&child, program.c_str(), &quiet, nullptr, arguments, environ) != 0)
-    fmt::print(stderr, "limber: no browser to start; open {}\n", address);
-  ::posix_spawn_file_actions_destroy(&quiet);
-}
+// A page in the browser that follows the run while it is going.
+class LivePage {
+ public:
+  explicit LivePage(const std::filesystem::path& folder) : server_(folder) {
+    fmt::print(stderr, "follow the run at {}\n", server_.address());
+    opened_ = view::open_in_browser(server_.address());
+    if (!opened_) fmt::print(stderr, "no browser could be started: open this address on this machine\n");
+  }
+
+  // A page that is open, or about to open, is still told how the run ended.
+  ~LivePage() {
+    server_.run_ended();
+    using namespace std::chrono_literals;
+    const bool hurry = stop_requested || std::uncaught_exceptions() > 0;
+    for (auto left = (hurry ? 2s : 10s) / 50ms; left > 0 && !server_.delivered() && awaited(); --left)
+      std::this_thread::sleep_for(50ms);
+  }
+
+ private:
+  bool awaited() const {
+    const std::optional<double> silence = server_.silence();
+    return silence ? *silence < 5 : opened_;
+  }
+
+  view::LiveServer server_;
+  bool opened_ = false;
+};
 
 struct Outcome {
   std::string status = "finished";
@@ -267,6 +280,8 @@ int run(Options o) {
   }
   Recorder recorder(folder, simulation);
   for (const std::string& notice : recorder.notices()) progress.say(notice);
+  std::optional<LivePage> page;
+  if (o.view) page.emplace(folder.path());
   Outcome outcome;
   try {
     outcome = loop(simulation, recorder, folder, progress, target, o);
@@ -287,7 +302,6 @@ int run(Options o) {
   }
   progress.clear();
   print_summary(o, outcome, simulation, recorder, folder, target);
-  if (o.view) open_page(folder.file("index.html"));
   return 0;
 }
 
@@ -321,7 +335,7 @@ void add_run_command(CLI::App& app, std::function<int()>& action) {
   command->add_option("--solver", o->solver, "Sparse Cholesky: auto, native or cholmod");
   CLI::Option* quiet = command->add_flag("-q,--quiet", o->quiet, "Say nothing but errors");
   command->add_flag("-v,--verbose", o->verbose, "Say more")->excludes(quiet);
-  command->add_flag("--view", o->view, "Open the page of the run in the browser when it ends");
+  command->add_flag("--view", o->view, "Follow the run in the browser while it is going");
   command->add_flag("--json", o->json, "Print the summary as JSON");
   command->add_flag("--dump-on-failure", o->dump, "When a step fails, save the state before it and a report");
   command->callback([&action, o, command] {

@@ -9,17 +9,20 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 extern char** environ;
 
 namespace limber::view {
 namespace {
 
-// Starts `command` with the given descriptors as standard input, output and error (-1: the null device).
-int start(const std::vector<std::string>& command, int in, int out, int err) {
+// Starts `command` with the given descriptors as standard input, output and error (-1: the null device);
+// `detached`: a Ctrl-C in the terminal does not reach it.
+int start(const std::vector<std::string>& command, int in, int out, int err, bool detached = false) {
   std::vector<char*> argv;
   for (const std::string& a : command) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
@@ -32,8 +35,12 @@ int start(const std::vector<std::string>& command, int in, int out, int err) {
     else
       posix_spawn_file_actions_adddup2(&actions, wanted[fd], fd);
   }
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  if (detached) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   pid_t pid = -1;
-  const int status = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
+  const int status = posix_spawnp(&pid, argv[0], &actions, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (status != 0)
     throw Error(ErrorKind::kIo, fmt::format("{}: cannot be started: {}", command[0], std::strerror(status)));
@@ -122,9 +129,14 @@ bool open_in_browser(const std::string& address) {
   if (!std::getenv("DISPLAY") && !std::getenv("WAYLAND_DISPLAY")) return false;
   const std::string opener = find_program("xdg-open");
   if (opener.empty()) return false;
-  const int pid = start({opener, address}, -1, -1, -1);
-  int status = 0;
-  return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  const int pid = start({opener, address}, -1, -1, -1, true);
+  // Some openers return at once, others stay as long as the browser does.
+  for (int k = 0; k < 100; ++k) {
+    int status = 0;
+    if (waitpid(pid, &status, WNOHANG) == pid) return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
 }
 
 }  // namespace limber::view

@@ -46,6 +46,10 @@ std::string random_token() {
   return token;
 }
 
+std::int64_t now_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count();
+}
+
 // Takes the same time wherever the difference is.
 bool same(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
@@ -81,12 +85,12 @@ struct LiveServer::Source {
   std::unique_ptr<ReplayReader> reader;
   std::unique_ptr<RunEncoder> encoder;
 
-  // What is new since block `since`.
-  json news(std::size_t since) {
+  // What is new since block `since`; the description of the run only when something is.
+  json news(std::size_t since, bool ended) {
     if (!reader) {
       std::error_code error;
       if (!std::filesystem::exists(recording, error))
-        return {{"run", nullptr}, {"blocks", json::array()}, {"next", 0}};
+        return {{"run", nullptr}, {"blocks", json::array()}, {"next", 0}, {"ended", ended}};
       reader = std::make_unique<ReplayReader>(recording);
       encoder = std::make_unique<RunEncoder>(*reader, EncodeOptions{}, "a");
     } else if (reader->refresh()) {
@@ -100,11 +104,11 @@ struct LiveServer::Source {
       append_base64(text, bytes_of(all[k].bytes));
       blocks.push_back({all[k].id, std::move(text)});
     }
-    const bool unchanged = since == all.size() && !reader->finished();
+    const bool unchanged = since == all.size() && !reader->finished() && !ended;
     // The tail of a run that is going is often half a chunk: that is no damage.
     json run = unchanged ? json() : encoder->manifest();
     if (!unchanged && !reader->finished()) run["notices"] = json::array();
-    return {{"run", std::move(run)}, {"blocks", std::move(blocks)}, {"next", all.size()}};
+    return {{"run", std::move(run)}, {"blocks", std::move(blocks)}, {"next", all.size()}, {"ended", ended}};
   }
 };
 
@@ -142,6 +146,12 @@ LiveServer::~LiveServer() {
   stop_ = true;
   if (thread_.joinable()) thread_.join();
   close(socket_);
+}
+
+std::optional<double> LiveServer::silence() const {
+  const std::int64_t asked = asked_;
+  if (asked == 0) return std::nullopt;
+  return static_cast<double>(now_ms() - asked) / 1e3;
 }
 
 // One thread, all connections: browsers open some that stay silent, and those must not hold up the others.
@@ -205,8 +215,7 @@ std::string LiveServer::answer(const std::string& request) {
   const std::string_view path(target);
   if (path.size() < token_.size() + 2 || path[0] != '/' || path[token_.size() + 1] != '/' ||
       !same(path.substr(1, token_.size()), token_))
-    return response(404, "Not Found", text.c_str(),
-                    "This address lacks the token that `limber view --serve` printed.");
+    return response(404, "Not Found", text.c_str(), "This address lacks the token that limber printed.");
   const std::string_view rest = path.substr(token_.size() + 2);
   try {
     if (rest.empty()) {
@@ -220,12 +229,14 @@ std::string LiveServer::answer(const std::string& request) {
         if (c < '0' || c > '9') return response(400, "Bad Request", text.c_str(), "");
         since = 10 * since + static_cast<std::size_t>(c - '0');
       }
-      const json news = source_->news(since);
-      if (source_->reader && source_->reader->finished()) delivered_ = true;
+      asked_ = now_ms();
+      const bool ended = ended_;  // before the look at the recording, which then is complete
+      const json news = source_->news(since, ended);
+      if (ended || (source_->reader && source_->reader->finished())) delivered_ = true;
       return response(200, "OK", "application/json",
                       news.dump(-1, ' ', false, json::error_handler_t::replace));
     }
-  } catch (const Error& e) {
+  } catch (const std::exception& e) {  // a page that cannot be made must not end the run that it follows
     return response(500, "Internal Server Error", text.c_str(), e.what());
   }
   return response(404, "Not Found", text.c_str(), "");

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -20,8 +22,12 @@ class LiveServer {
   LiveServer& operator=(const LiveServer&) = delete;
 
   const std::string& address() const { return address_; }  // http://127.0.0.1:PORT/TOKEN/
-  // A page has been told that the run is finished: nobody waits for more.
+  // Whoever records says that nothing more comes, also when the run stopped before its end.
+  void run_ended() { ended_ = true; }
+  // A page has been told that nothing more comes: nobody waits any longer.
   bool delivered() const { return delivered_; }
+  // Seconds since a page asked for data; empty when none ever did.
+  std::optional<double> silence() const;
 
  private:
   struct Source;
@@ -32,7 +38,8 @@ class LiveServer {
   std::unique_ptr<Source> source_;
   std::string token_, host_, address_;
   int socket_ = -1;
-  std::atomic<bool> stop_{false}, delivered_{false};
+  std::atomic<bool> stop_{false}, ended_{false}, delivered_{false};
+  std::atomic<std::int64_t> asked_{0};  // [ms] of the steady clock; 0: never
   std::thread thread_;
 };
 

@@ -4,9 +4,13 @@ import contextlib
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
+import sys
 import unittest
+import urllib.error
+import urllib.request
 import xml.etree.ElementTree as xml
 
 from common import LIMBER, CommandTest, files, manifest, rows, untimed, wait_for
@@ -126,19 +130,68 @@ class Folder(CommandTest):
                                     r"eta 0:00\x1b\[K$")
         self.assertEqual(lines[-1], "\x1b[K", "the line is taken away at the end")
 
-    def test_view_opens_the_page(self):
+    def viewing(self, browser, *args):
+        """A run with --view that finds this Python script as its browser."""
         bin = self.folder / "bin"
-        bin.mkdir()
-        (bin / "xdg-open").write_text(f'#!/bin/sh\necho "$1" > {self.folder}/opened.part\n'
-                                      f"mv {self.folder}/opened.part {self.folder}/opened\n")
+        bin.mkdir(exist_ok=True)
+        (bin / "xdg-open").write_text(f"#!{sys.executable}\nimport json, os, sys, time, urllib.request\n"
+                                      "get = lambda where: urllib.request.urlopen(where, timeout=60).read()\n"
+                                      "def note(name, what):\n"
+                                      f"  path = {str(self.folder)!r} + '/' + name\n"
+                                      "  open(path + '.part', 'wb').write(what)\n"
+                                      "  os.replace(path + '.part', path)\n"
+                                      + browser)
         (bin / "xdg-open").chmod(0o755)
-        environment = {**os.environ, "PATH": f"{bin}:{os.environ['PATH']}"}
-        self.limber("run", self.scene(), "--steps", 2, "-q", "--view", env=environment)
-        wait_for(lambda: (self.folder / "opened").exists())
-        page = (self.folder / "opened").read_text().strip().removeprefix("file://")
-        self.assertEqual(os.path.realpath(page), os.path.realpath(self.folder / "out/bar/index.html"))
-        nobody = self.limber("run", self.scene(), "--steps", 2, "-q", "--view", env={**os.environ, "PATH": "/nowhere"})
-        self.assertIn("no browser to start; open file://", nobody.stderr)
+        return self.start("run", *args, "--view",
+                          env={**os.environ, "PATH": f"{bin}:{os.environ['PATH']}", "DISPLAY": ":7"})
+
+    # Asks for the page and then for data, as the page does, until it is told that the run is over.
+    WATCH = ("note('page', get(sys.argv[1]))\n"
+             "next = 0\n"
+             "while True:\n"
+             "  news = json.loads(get(f'{sys.argv[1]}data?since={next}'))\n"
+             "  next = news['next']\n"
+             "  if news['run']: times = news['run']['times']; note('times', json.dumps(times).encode())\n"
+             "  if news['ended'] or (news['run'] and news['run']['finished']): break\n"
+             "  time.sleep(0.05)\n"
+             "note('last', json.dumps([news['ended'], news['run']['finished'], times]).encode())\n")
+
+    def test_view_follows_the_run(self):
+        process = self.viewing(self.WATCH, self.scene())
+        out, err = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertRegex(err, r"follow the run at http://127\.0\.0\.1:\d+/[0-9a-f]{32}/\n")
+        self.assertIn("done: 60 steps", out)
+        wait_for((self.folder / "last").exists)
+        _, finished, times = json.loads((self.folder / "last").read_text())
+        self.assertTrue(finished)
+        self.assertEqual(len(times), 16)  # 60 steps, every 4th, and the start
+        self.assertAlmostEqual(times[-1], 0.12)
+        self.assertIn(b"<html", (self.folder / "page").read_bytes()[:2000].lower())
+
+    def test_view_ends_with_ctrl_c(self):
+        process = self.viewing(self.WATCH, self.scene(time={"step": 0.002, "end": 2000}))
+        frames = lambda: len(json.loads((self.folder / "times").read_text()))
+        wait_for(lambda: (self.folder / "times").exists() and frames() > 3)  # while the run is going
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertIn("go on with: limber run", out)
+        wait_for((self.folder / "last").exists)
+        ended, finished, times = json.loads((self.folder / "last").read_text())
+        self.assertEqual((ended, finished), (True, False))
+        self.assertEqual(len(times), manifest(self.folder / "out/bar")["frames"])
+        address = re.search(r"http://\S+", err)[0]
+        with self.assertRaises(urllib.error.URLError):  # the server has gone with the run
+            urllib.request.urlopen(address, timeout=5)
+
+    def test_view_without_a_browser_is_no_error(self):
+        for environment in ({"PATH": "/nowhere", "DISPLAY": ":7"}, {"PATH": os.environ["PATH"]}):
+            kept = {k: v for k, v in os.environ.items() if k not in ("PATH", "DISPLAY", "WAYLAND_DISPLAY")}
+            done = self.limber("run", self.scene(), "--steps", 2, "--overwrite", "--view", "-q",
+                               env={**kept, **environment})
+            self.assertRegex(done.stderr, r"^follow the run at http://127\.0\.0\.1:\d+/[0-9a-f]{32}/\n"
+                                          r"no browser could be started: open this address on this machine\n$")
 
     def test_who_may_replace_a_run(self):
         scene = self.scene()

@@ -68,7 +68,7 @@ async function follow(app: App) {
     try {
       const answer = await fetch(`data?since=${since}`, { cache: "no-store" });
       if (!answer.ok) throw new Error(await answer.text());
-      const news = (await answer.json()) as { run: RunManifest | null; blocks: [string, string][]; next: number };
+      const news = (await answer.json()) as { run: RunManifest | null; blocks: [string, string][]; next: number; ended: boolean };
       since = news.next;
       quiet = false;
       if (!news.run) {
@@ -88,9 +88,10 @@ async function follow(app: App) {
         if (atEnd) app.player.seek(app.player.count - 1);
       }
       byId("message").hidden = run.frameCount > 0;
-      byId("corner").textContent = news.run.finished ? "run finished" : `following the run: t = ${(news.run.times.at(-1) ?? 0).toFixed(3)} s`;
+      const t = `t = ${(news.run.times.at(-1) ?? 0).toFixed(3)} s`;
+      byId("corner").textContent = news.run.finished ? "run finished" : news.ended ? `run stopped at ${t}` : `following the run: ${t}`;
       news.run.notices.forEach((n) => notice(n));
-      if (news.run.finished) return;
+      if (news.run.finished || news.ended) return;
     } catch (error) {
       if (!quiet) notice(`The server does not answer (${(error as Error).message}). What has come so far stays here.`);
       quiet = true;
