@@ -101,6 +101,18 @@ async function positionsAgree(page, truth, what) {
   const cut = await pixels(page);
   const triangles = await page.evaluate(() => window.limber.app.views[0].cap.mesh.geometry.drawRange.count / 3);
   check(cut.sum !== uncut.sum && triangles > 100, `bar: a cut shows ${triangles} triangles inside`);
+  const turned = await page.evaluate(() => {
+    const { geometry } = window.limber.app.views[0].cap.mesh;
+    const [p, n] = [geometry.getAttribute("position").array, geometry.getAttribute("normal").array];
+    let wrong = 0;
+    for (let o = 0; o < 3 * geometry.drawRange.count; o += 9) {
+      const u = [0, 1, 2].map((d) => p[o + 3 + d] - p[o + d]);
+      const v = [0, 1, 2].map((d) => p[o + 6 + d] - p[o + d]);
+      if (n[o] * (u[1] * v[2] - u[2] * v[1]) + n[o + 1] * (u[2] * v[0] - u[0] * v[2]) + n[o + 2] * (u[0] * v[1] - u[1] * v[0]) < 0) ++wrong;
+    }
+    return wrong;
+  });
+  check(turned === 0, `bar: all triangles of the cut face the viewer (${turned} do not)`);
   await page.selectOption("#clip", "-1");
   for (const label of ["edges", "dynamic nodes", "pins", "fibres", "obstacles"]) {
     const with_ = await pixels(page);

@@ -73,9 +73,8 @@ export class App {
     return [m.method, sizes ? `${sizes.totalNodes.toLocaleString("en")} nodes` : "", `limber ${m.version}`].filter(Boolean).join("  ·  ");
   }
 
-  // Called when the first frames of every run can be shown.
-  begin() {
-    if (this.stage || !this.runs.length || this.runs.some((r) => r.epochs.length === 0)) return;
+  // The box that all runs stay in.
+  private bounds() {
     const low = new THREE.Vector3(Infinity, Infinity, Infinity);
     const high = low.clone().negate();
     for (const run of this.runs) {
@@ -90,7 +89,14 @@ export class App {
         high.max(p);
       }
     }
+    return { low, high };
+  }
+
+  // Called when the first frames of every run can be shown.
+  begin() {
+    if (this.stage || !this.runs.length || this.runs.some((r) => r.epochs.length === 0)) return;
     const flat = this.runs.every((r) => r.epochs[0].info.plane);
+    const { low, high } = this.bounds();
     this.stage = new Stage(byId<HTMLCanvasElement>("canvas"), { low, high }, this.reference.manifest.gravity, flat);
     const size = low.distanceTo(high);
     this.views = this.runs.map((run) => new RunView(run, size, this.stage!.grid));
@@ -105,6 +111,7 @@ export class App {
   // Called when all data have been decoded, or more of a live run has come.
   refresh() {
     this.player.setTimes(this.reference?.manifest.times ?? []);
+    if (this.manifest.mode === "live") this.stage?.setBounds(this.bounds());
     this.plots.set(this.runs.length > 1 ? this.compareSpecs() : plotSpecs(this.reference.rows), this.dark);
     byId("facts").replaceChildren(...this.runs.flatMap((r, k) => (this.runs.length > 1 ? [el("h2", {}, this.label(k))] : []).concat(factsOf(r) as HTMLHeadingElement[])));
     if (this.manifest.compare) {
@@ -243,7 +250,9 @@ export class App {
       );
     }
     const showing = this.controls.showing;
-    const v = this.views[0];
+    // Of several runs, the one in which some nodes are dynamic and some are not.
+    const partly = (flags: Int32Array | null) => flags?.some((f) => f !== 0) && flags.some((f) => f === 0);
+    const v = this.views.find((w) => partly(w.run.mark("dynamic", w.frame))) ?? this.views[0];
     if (v) {
       const count = (flags: Int32Array | null) => flags?.reduce((a, b) => a + (b ? 1 : 0), 0) ?? 0;
       const dynamic = count(v.run.mark("dynamic", v.frame));
@@ -272,6 +281,8 @@ export class App {
 
   setLayout(layout: Layout) {
     this.layout = layout;
+    const choice = document.getElementById("layout") as HTMLSelectElement | null;
+    if (choice) choice.value = String(layout);
     this.views.forEach((v, k) => {
       v.group.visible = typeof layout !== "number" || layout === k;
       v.setOpacity(layout === "overlay" && k !== (this.manifest.compare?.reference ?? 0) ? 0.45 : 1);

@@ -95,10 +95,26 @@ export class Cap {
         emit(one, rest[2], e, 0, 0, 255);
       }
     }
+    for (let first = 0; first < corner; first += 3) this.turn(first, clip.normal);
     const g = this.mesh.geometry;
     for (const name of ["position", "normal", "aValue", "aBary"]) g.getAttribute(name).needsUpdate = true;
     g.setDrawRange(0, corner);
     return corner / 3;
+  }
+
+  // A triangle that is wound the other way would be lit as its back.
+  private turn(first: number, n: THREE.Vector3) {
+    const p = this.position;
+    const o = 3 * first;
+    const [ux, uy, uz] = [p[o + 3] - p[o], p[o + 4] - p[o + 1], p[o + 5] - p[o + 2]];
+    const [vx, vy, vz] = [p[o + 6] - p[o], p[o + 7] - p[o + 1], p[o + 8] - p[o + 2]];
+    if (n.x * (uy * vz - uz * vy) + n.y * (uz * vx - ux * vz) + n.z * (ux * vy - uy * vx) >= 0) return;
+    const swap = (a: Float32Array | Uint8Array, i: number, k: number) => ([a[i], a[k]] = [a[k], a[i]]);
+    swap(this.value, first + 1, first + 2);
+    for (let d = 0; d < 3; ++d) {
+      swap(p, o + 3 + d, o + 6 + d);
+      swap(this.bary, o + 3 + d, o + 6 + d);
+    }
   }
 
   dispose() {

@@ -99,9 +99,11 @@ export function comparison(compare: CompareManifest, labels: string[]): HTMLElem
       ),
     );
   const costs = el("table");
-  costs.append(el("tr", {}, ...compare.costs.columns.map((h) => el("th", {}, h))));
-  for (const row of compare.costs.rows)
-    costs.append(el("tr", {}, ...row.map((c) => el("td", {}, typeof c === "number" ? shortNumber(c, 4) : c))));
+  // A column for each run: the panel is narrow.
+  compare.costs.columns.forEach((name, k) => {
+    const cells = compare.costs.rows.map((row) => row[k]).map((c) => (typeof c === "number" ? shortNumber(c, 4) : c));
+    costs.append(el("tr", {}, el(k ? "td" : "th", {}, k ? name : ""), ...cells.map((c) => el(k ? "td" : "th", {}, c))));
+  });
   return [
     el("p", { class: "hint" }, `Reference: ${labels[compare.reference]}`),
     el("div", { class: "table" }, distance),

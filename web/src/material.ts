@@ -75,7 +75,8 @@ if (uMode == 1) {
     float s = v / uTick;
     float w = fwidth(s);
     float line = 1.0 - smoothstep(0.5, 1.4, abs(fract(s - 0.5) - 0.5) / max(w, 1e-6));
-    base *= 1.0 - 0.45 * line * (1.0 - smoothstep(0.12, 0.35, w));
+    // Not where lines would lie on each other, nor where a constant value happens to be a tick.
+    base *= 1.0 - 0.45 * line * (1.0 - smoothstep(0.12, 0.35, w)) * smoothstep(2e-5, 2e-4, w);
   }
 } else if (uMode == 2) {
   float c = floor(vValue + 0.5);

@@ -73,6 +73,7 @@ export function plotSpecs(rows: Rows): PlotSpec[] {
     byGroup.get(group)!.push({ label: (slash < 0 ? name : name.slice(slash + 1)).replaceAll("_", " "), values });
   }
   const energy = byGroup.get("energy");
+  if (energy) fromStart(energy);
   if (energy && energy.length > 1 && !energy.some((s) => s.label === "total"))
     energy.unshift({ label: "total", values: total(energy.map((s) => s.values)) });
   const timed = phases(rows);
@@ -87,11 +88,36 @@ export function plotSpecs(rows: Rows): PlotSpec[] {
     .filter(([group, series]) => !["contacts", "iterations", "residual"].includes(group) || !series.every((s) => constant(s.values)))
     .sort((a, b) => rank(a[0]) - rank(b[0]))
     .map(([group, series]) => ({
-      title: groups[group]?.title ?? group.replaceAll("_", " "),
+      title: groups[group]?.title ?? capital(group.replaceAll("_", " ")),
       unit: groups[group]?.unit ?? "",
       t,
       series: series.slice(0, maxSeries),
     }));
+}
+
+// The height that gravity's energy is counted from is arbitrary, and a large constant would flatten all curves.
+function fromStart(energy: Series[]) {
+  const gravity = energy.find((s) => s.label === "gravity");
+  const start = gravity?.values[0] ?? 0;
+  if (!gravity || !Number.isFinite(start) || start === 0) return;
+  for (const s of energy)
+    if (s === gravity || s.label === "total") s.values = Float32Array.from(s.values, (v) => v - start);
+  gravity.label = "gravity since the start";
+}
+
+const capital = (s: string) => s.charAt(0).toUpperCase() + s.slice(1);
+
+// Where a time axis ends: a step that the machine held up would flatten all others.
+function peakCut(spec: PlotSpec): number | null {
+  if (spec.unit !== "ms") return null;
+  let usual = 0;
+  let highest = 0;
+  for (const s of spec.series) {
+    const sorted = Array.from(s.values).filter(Number.isFinite).sort((a, b) => a - b);
+    usual = Math.max(usual, sorted[Math.floor(0.98 * (sorted.length - 1))] ?? 0);
+    highest = Math.max(highest, sorted[sorted.length - 1] ?? 0);
+  }
+  return usual > 0 && highest > 4 * usual ? 2 * usual : null;
 }
 
 function constant(v: ArrayLike<number>) {
@@ -142,9 +168,10 @@ export class Plots {
     box.className = "plot";
     const title = document.createElement("h3");
     title.textContent = spec.title;
+    const cut = peakCut(spec);
     if (spec.unit) {
       const unit = document.createElement("span");
-      unit.textContent = ` [${spec.unit}]`;
+      unit.textContent = ` [${spec.unit}]${cut === null ? "" : ", peaks cut off"}`;
       title.append(unit);
     }
     const area = document.createElement("div");
@@ -168,9 +195,9 @@ export class Plots {
       {
         width: Math.max(200, this.host.clientWidth - 36),
         height: 132,
-        padding: [8, 10, 0, 0],
+        padding: [8, 16, 0, 0],
         legend: { show: false },
-        scales: { x: { time: false } },
+        scales: { x: { time: false }, y: cut === null ? {} : { range: [0, cut] } },
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
         axes: [
           { ...axis, size: 26, values: (_u, v) => v.map((x) => `${shortNumber(x)} s`), space: 70 },

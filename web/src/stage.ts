@@ -28,8 +28,8 @@ export class Stage {
   readonly grid: number; // spacing of the floor's grid [m]
   private readonly key: THREE.DirectionalLight;
   private readonly floor: THREE.Mesh;
+  private corners: THREE.Vector3[] = []; // of the box that the run stays in
   private readonly target = new THREE.Vector3();
-  private readonly distance: number;
   private columns = 1; // pictures side by side
   private from: ViewFrom = "three-quarter";
   private moved = false; // by the user
@@ -61,26 +61,14 @@ export class Stage {
     this.root.updateMatrixWorld(true);
     this.scene.add(this.root);
 
-    // Lowest point of the bounding box along "up".
-    let lowest = Infinity;
-    for (let k = 0; k < 8; ++k) {
-      const p = new THREE.Vector3(
-        k & 1 ? bounds.high.x : bounds.low.x,
-        k & 2 ? bounds.high.y : bounds.low.y,
-        k & 4 ? bounds.high.z : bounds.low.z,
-      ).applyMatrix4(this.root.matrixWorld);
-      lowest = Math.min(lowest, p.y);
-    }
     const raw = size / 8;
     const power = 10 ** Math.floor(Math.log10(raw));
     this.grid = [1, 2, 5, 10].map((m) => m * power).find((g) => g >= raw)!;
     this.floor = floorMesh(4, this.grid * scale);
-    this.floor.position.y = lowest - 0.004;
     this.scene.add(this.floor);
 
     const pmrem = new THREE.PMREMGenerator(this.renderer);
     this.scene.environment = pmrem.fromScene(new RoomEnvironment(), 0.06).texture;
-    
     pmrem.dispose();
     this.key = new THREE.DirectionalLight(0xfff4e8, 1.5);
     this.key.position.set(1.1, 2.2, 1.3);
@@ -105,9 +93,19 @@ export class Stage {
     this.controls.maxDistance = 12;
     this.controls.addEventListener("change", () => (this.changed = true));
     this.controls.addEventListener("start", () => (this.moved = true));
-    this.distance = 0.485 / Math.sin((this.camera.fov * Math.PI) / 360); // a ball of the scene's size just fits
-    this.look(flat ? "front" : "three-quarter");
+    this.from = flat ? "front" : "three-quarter";
+    this.setBounds(bounds);
     this.setQuality(0);
+  }
+
+  // What the camera frames and the floor lies under; a run that is still going grows.
+  setBounds({ low, high }: Bounds) {
+    this.corners = [];
+    for (let k = 0; k < 8; ++k)
+      this.corners.push(new THREE.Vector3(k & 1 ? high.x : low.x, k & 2 ? high.y : low.y, k & 4 ? high.z : low.z).applyMatrix4(this.root.matrixWorld));
+    this.floor.position.y = Math.min(...this.corners.map((c) => c.y)) - 0.004;
+    this.target.copy(this.corners[0]).add(this.corners[7]).multiplyScalar(0.5);
+    if (!this.moved) this.look(this.from);
   }
 
   // 0 is best.
@@ -147,13 +145,19 @@ export class Stage {
     const directions = { "three-quarter": [0.62, 0.42, 1], front: [0, 0, 1], side: [1, 0, 0], top: [0, 1, 0.001] };
     this.from = from;
     this.moved = false;
-    // Further away where the picture is narrower than the body.
-    const aspect = this.canvas.clientWidth / this.columns / Math.max(1, this.canvas.clientHeight);
+    // As near as all corners of the box stay in the picture.
+    const aspect = Math.max(0.2, this.canvas.clientWidth / this.columns / Math.max(1, this.canvas.clientHeight));
+    const towards = new THREE.Vector3().fromArray(directions[from]).normalize();
+    const right = new THREE.Vector3(0, 1, 0).cross(towards).normalize();
+    const above = towards.clone().cross(right);
+    const slope = 0.84 * Math.tan((this.camera.fov * Math.PI) / 360); // the rest is margin, and the legend's
+    let distance = 0.2;
+    for (const corner of this.corners) {
+      const c = corner.clone().sub(this.target);
+      distance = Math.max(distance, c.dot(towards) + Math.max(Math.abs(c.dot(above)), Math.abs(c.dot(right)) / aspect) / slope);
+    }
     this.controls.target.copy(this.target);
-    this.camera.position
-      .fromArray(directions[from])
-      .normalize()
-      .multiplyScalar(this.distance * Math.max(1, 0.95 / Math.max(0.2, aspect)));
+    this.camera.position.copy(towards).multiplyScalar(distance).add(this.target);
     this.controls.update();
     this.changed = true;
   }
