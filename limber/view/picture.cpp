@@ -302,15 +302,31 @@ Image Painter::paint(Index index) {
                  static_cast<float>(std::cos(azimuth) * std::cos(elevation)));
     if (a.size() == 3) zoom = a[2];
   }
-  const double aspect = double(options_.width) / options_.height;
-  const double distance =
-      0.485 / std::sin(camera.fov * std::numbers::pi / 360) * std::max(1.0, 0.95 / aspect) / zoom;
-  camera.eye = from.normalized() * static_cast<float>(distance);
+  camera.eye = from.normalized() * static_cast<float>(fitting_distance(from, camera.fov) / zoom);
 
   Image image = render(out, paints, camera, floors, lighting(options_.dark), options_.width, options_.height,
                        options_.samples);
   if (options_.legend) add_legend(image, frame);
   return image;
+}
+
+// How near the camera may come, looking at the middle, with all corners of the box that the run stays in
+// remaining in the picture.
+double Painter::fitting_distance(const Vec3f& from, double fov) const {
+  const Stage& stage = *stage_;
+  const double aspect = double(options_.width) / options_.height;
+  const Vec3f towards = from.normalized(), right = Vec3f::UnitY().cross(towards).normalized(),
+              above = towards.cross(right);
+  const double slope = 0.86 * std::tan(fov * std::numbers::pi / 360);  // the rest is margin
+  double distance = 0.2;
+  for (int k = 0; k < 8; ++k) {
+    Vec3 corner;
+    for (int d = 0; d < 3; ++d) corner[d] = (k >> d & 1 ? stage.high : stage.low)[d];
+    const Vec3f c = stage.to_stage(corner.cast<float>());
+    const double across = std::max<double>(std::abs(c.dot(above)), std::abs(c.dot(right)) / aspect);
+    distance = std::max(distance, c.dot(towards) + across / slope);
+  }
+  return distance;
 }
 
 // Title, bar and numbers in the lower left corner, the time in the lower right one.
@@ -345,12 +361,13 @@ void Painter::add_legend(Image& image, const ReplayFrame& frame) const {
     }
     return;
   }
-  const double bar = 230 * s, top = image.height - 92 * s;
+  const double bar = std::round(230 * s), top = image.height - 92 * s;
   fill_rect(image, left - 8 * s, top, std::max(bar, text_width(text, title)) + 32 * s, 78 * s, panel, 0.82);
   draw_text(image, left + 4 * s, top + 22 * s, text, title, ink);
-  const double y = top + 34 * s;
+  const double y = std::round(top + 34 * s);
+  const double bar_left = std::round(left + 4 * s);  // whole pixels: columns that share one would be pale
   for (int i = 0; i < static_cast<int>(bar); ++i)
-    fill_rect(image, left + 4 * s + i, y, 1.0, 13 * s, sequential_color(i / (bar - 1)), 1);
+    fill_rect(image, bar_left + i, y, 1.0, 13 * s, sequential_color(i / (bar - 1)), 1);
   std::vector<double> ticks;
   if (log_) {
     for (double p = std::ceil(std::log10(low_) - 1e-6); p <= std::log10(high_) + 1e-6; ++p)
@@ -363,7 +380,7 @@ void Painter::add_legend(Image& image, const ReplayFrame& frame) const {
     const double u = log_ ? (std::log10(v) - std::log10(low_)) / (std::log10(high_) - std::log10(low_))
                           : (v - low_) / (high_ - low_);
     const std::string number = short_number(v);
-    const double width = text_width(0.9 * text, number), at = left + 4 * s + u * bar;
+    const double width = text_width(0.9 * text, number), at = bar_left + u * bar;
     fill_rect(image, at - 0.5 * s, y, s, 17 * s, ink, 0.7);
     draw_text(image, std::clamp(at - width / 2, left + 4 * s, left + 4 * s + bar - width + 14 * s),
               y + 32 * s, 0.9 * text, number, ink);

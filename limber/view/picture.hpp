@@ -38,6 +38,7 @@ class Painter {
   void find_extent();
   void find_range();
   void use_topology(Index index);
+  double fitting_distance(const Eigen::Vector3f& from, double fov) const;
   void add_legend(Image& image, const ReplayFrame& frame) const;
 
   const ReplayReader& reader_;
