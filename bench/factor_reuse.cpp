@@ -1,8 +1,13 @@
-// Who wins when a Cholesky factor is reused, and where: Figures 5.4, 5.5, 5.7, 5.9 and 5.13 of the
-// dissertation as tables and plots. All solvers of a table run in one process, one after the other, on the
-// same scene.
+// Who wins when a Cholesky factor is reused, and where: Figures 5.4, 5.5 and 5.7 of the
+// dissertation, and the variants of Figure 5.9 on a bar, as tables and plots. All solvers of a table run in
+// one process, one after the other, on the same scene.
 //
-//   bench_factor_reuse --figure 5.4 --figure 5.7 [--steps N] [--threads N] [--out DIR] [--scale N]
+// Every table also exists with the chapter's matrix, whose elements are projected ("5.4p"): Newton's method
+// then converges linearly, which makes the reuse of factors look better than it is.
+//
+//   bench_factor_reuse --figure 5.4 5.7 [--steps N] [--threads N] [--out DIR] [--scale N]
+//
+// DIR receives results.csv (one row per run), iterations.csv (per step), results.md and SVG plots.
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/linalg/cholesky.hpp>
@@ -29,6 +34,9 @@ const std::vector<std::string> kAll{
     "quasi-newton-l1", "hybrid-l0",  "hybrid-l1", "qlb",       "auto"};
 const std::vector<std::string> kThree{"newton-direct", "newton-l0", "hybrid-l1", "qlb", "auto"};
 
+// newton-direct on CHOLMOD instead of our own factorisation.
+const std::string kCholmod = "newton-direct-cholmod";
+
 struct Variant {
   std::string label, scene;
   std::vector<std::string> overrides;
@@ -43,8 +51,12 @@ struct Figure {
 std::vector<Figure> figures() {
   const std::string damping = "/method/strain_damping=", model = "/bodies/0/material/model=";
   const std::string integrator = "/method/integrator=", step = "/time/step=";
+  const std::string projected = "/method/matrix=projected";
+  std::vector<std::string> with_cholmod = kAll;
+  with_cholmod.insert(with_cholmod.begin() + 1, kCholmod);
   return {
-      {"5.4", "BAR, default parameters", kAll, {{"default", "bar", {}}}},
+      {"5.4", "BAR, default parameters", with_cholmod, {{"default", "bar", {}}}},
+      {"5.4p", "BAR, default parameters, projected matrix", kAll, {{"default", "bar", {projected}}}},
       {"5.5",
        "BAR, varied",
        kThree,
@@ -55,22 +67,26 @@ std::vector<Figure> figures() {
         {"nu = 0.42", "bar-nu42", {}},
         {"heterogeneous", "bar-hetero", {}},
         {"anisotropic", "bar-aniso", {}}}},
-      {"5.7", "BAR, nonlinear iterations per step", kThree, {{"default", "bar", {}}}},
-      {"5.9",
-       "ARMADILLO, varied",
-       kThree,
-       {{"default: BDF2, h = 1e-2", "armadillo", {}},
-        {"damping 1e-6", "armadillo", {damping + "1e-6"}},
-        {"corotational", "armadillo", {model + "corotational"}},
-        {"St Venant-Kirchhoff", "armadillo", {model + "st-venant-kirchhoff"}},
-        {"BDF1", "armadillo", {integrator + "bdf1"}},
-        {"Baraff", "armadillo", {integrator + "baraff", "/method/keep=2"}},
-        {"h = 5e-3", "armadillo", {step + "0.005"}},
-        {"h = 2e-2", "armadillo", {step + "0.02"}}}},
-      {"5.13",
-       "BUNNY and DUCKS",
+      {"5.5p",
+       "BAR, varied, projected matrix",
        {"newton-direct", "newton-l0", "hybrid-l1", "qlb", "auto"},
-       {{"bunny", "bunny", {}}, {"50 ducks", "ducks-50", {}}, {"100 ducks", "ducks", {}}}},
+       {{"E = 6e3", "bar-e6e3", {projected}},
+        {"default: E = 2e4, nu = 0.49", "bar", {projected}},
+        {"E = 1e5", "bar-e1e5", {projected}},
+        {"nu = 0.42", "bar-nu42", {projected}}}},
+      {"5.7", "BAR, nonlinear iterations per step", kThree, {{"default", "bar", {}}}},
+      {"integrators",
+       "BAR let go from the start, no hand: where reuse pays in dynamics",
+       kThree,
+       {{"BDF2, h = 1e-2", "bar-dynamic", {}},
+        {"BDF1", "bar-dynamic", {integrator + "bdf1"}},
+        {"SDIRK2", "bar-dynamic", {integrator + "sdirk2"}},
+        {"Baraff", "bar-dynamic", {integrator + "baraff", "/method/keep=2"}},
+        {"corotational", "bar-dynamic", {model + "corotational"}},
+        {"St Venant-Kirchhoff", "bar-dynamic", {model + "st-venant-kirchhoff"}},
+        {"h = 5e-3", "bar-dynamic", {step + "0.005"}},
+        {"h = 2e-2", "bar-dynamic", {step + "0.02"}},
+        {"Green-strain damping 1e-3", "bar-dynamic", {damping + "1e-3"}}}},
   };
 }
 
@@ -95,17 +111,24 @@ double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+std::string smaller_bar(int scale) {
+  return fmt::format("/bodies/0/mesh/nodes=[{},{},{}]", 44 / scale + 1, 14 / scale + 1, 14 / scale + 1);
+}
+
+std::string scene_path(const Variant& variant) {
+  return std::string(LIMBER_SOURCE_DIR) + "/scenes/implicit/" + variant.scene + ".json";
+}
+
 Result run(const Variant& variant, const std::string& solver, std::int64_t steps, int scale) {
   Result r;
   r.solver = solver;
   std::vector<std::string> overrides = variant.overrides;
-  overrides.push_back("/method/solver=" + solver);
-  if (scale > 1) {  // a smaller bar, for trying out
-    overrides.push_back(
-        fmt::format("/bodies/0/mesh/nodes=[{},{},{}]", 44 / scale + 1, 14 / scale + 1, 14 / scale + 1));
-  }
-  auto scene = std::make_shared<Scene>(
-      load_scene(std::string(LIMBER_SOURCE_DIR) + "/scenes/implicit/" + variant.scene + ".json", overrides));
+  if (solver == kCholmod)
+    overrides.insert(overrides.end(), {"/method/solver=newton-direct", "/solver/backend=cholmod"});
+  else
+    overrides.push_back("/method/solver=" + solver);
+  if (scale > 1) overrides.push_back(smaller_bar(scale));
+  auto scene = std::make_shared<Scene>(load_scene(scene_path(variant), overrides));
   Simulation sim(scene, make_stepper);
   try {
     while (!sim.done() && (steps == 0 || r.steps < steps)) {
@@ -187,18 +210,18 @@ std::string iterations_svg(const std::string& title, const std::vector<Result>& 
   return s + "</svg>\n";
 }
 
-void print_table(const Figure& figure, const Variant& variant, const std::vector<Result>& results) {
-  fmt::print("\n### Figure {}: {}, {}\n\n", figure.number, figure.title, variant.label);
-  fmt::print(
+std::string table(const Figure& figure, const Variant& variant, const std::vector<Result>& results) {
+  std::string s = fmt::format("\n### Figure {}: {}, {}\n\n", figure.number, figure.title, variant.label);
+  s +=
       "| solver | wall s | CPU s | speed-up (CPU) | Newton its | quasi its | CG its | factors | assemble s | "
       "factor s | "
       "solve s | force s | max diff m | fallbacks "
-      "|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+      "|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
   const double base = results.front().cpu;
   for (const Result& r : results) {
     auto phase = [&](const char* name) { return r.phases.count(name) ? r.phases.at(name) : 0.0; };
     auto extra = [&](const char* name) { return r.extra.count(name) ? r.extra.at(name) : 0.0; };
-    fmt::print(
+    s += fmt::format(
         "| {} | {:.2f} | {:.2f} | {:.2f} | {:.0f} | {:.0f} | {:.0f} | {:.0f} | {:.2f} | {:.2f} | {:.2f} | "
         "{:.2f} | {:.1e} | {} |\n",
         r.solver, r.wall, r.cpu, base / r.cpu, extra("newton_iterations"), extra("quasi_iterations"),
@@ -206,8 +229,26 @@ void print_table(const Figure& figure, const Variant& variant, const std::vector
         phase("force"), r.difference,
         r.failure.empty() ? fallbacks_text(r.fallbacks)
                           : fmt::format("stopped at step {}: {}", r.steps, r.failure));
-    std::fflush(stdout);
   }
+  return s;
+}
+
+std::string csv_header() {
+  return "figure,variant,solver,steps,wall_s,cpu_s,newton,quasi,cg,factorizations,assemble_s,factor_s,solve_"
+         "s,"
+         "force_s,max_difference_m,fallbacks,failure\n";
+}
+
+std::string csv_row(const Figure& figure, const Variant& variant, const Result& r) {
+  auto of = [](const std::map<std::string, double>& m, const char* name) {
+    return m.count(name) ? m.at(name) : 0.0;
+  };
+  return fmt::format(
+      "{},\"{}\",{},{},{:.4f},{:.4f},{},{},{},{},{:.4f},{:.4f},{:.4f},{:.4f},{:.3e},\"{}\",\"{}\"\n",
+      figure.number, variant.label, r.solver, r.steps, r.wall, r.cpu, of(r.extra, "newton_iterations"),
+      of(r.extra, "quasi_iterations"), of(r.extra, "pcg_iterations"), of(r.extra, "factorizations"),
+      of(r.phases, "assemble"), of(r.phases, "factor"), of(r.phases, "solve"), of(r.phases, "force"),
+      r.difference, fallbacks_text(r.fallbacks), r.failure);
 }
 
 void write_text(const std::filesystem::path& path, const std::string& text) {
@@ -215,38 +256,49 @@ void write_text(const std::filesystem::path& path, const std::string& text) {
   out << text;
 }
 
-// newton-direct per iteration against bare CHOLMOD's factor and solve of the same matrix.
-void compare_with_cholmod(const Result& direct, int scale) {
-  std::vector<std::string> overrides;
-  if (scale > 1)
-    overrides.push_back(
-        fmt::format("/bodies/0/mesh/nodes=[{},{},{}]", 44 / scale + 1, 14 / scale + 1, 14 / scale + 1));
-  auto scene = std::make_shared<Scene>(
-      load_scene(std::string(LIMBER_SOURCE_DIR) + "/scenes/implicit/bar.json", overrides));
+// newton-direct per iteration against the bare operations: one assembly, factorisation, solve and force.
+std::string compare_with_bare(const Result& direct, const Variant& variant, int scale) {
+  std::vector<std::string> overrides = variant.overrides;
+  if (scale > 1) overrides.push_back(smaller_bar(scale));
+  auto scene = std::make_shared<Scene>(load_scene(scene_path(variant), overrides));
   const Model model = build_model(scene);
   const State state = initial_state(model);
   StepInput in;
   script_input(model, state, scene->h, in);
   ImplicitStage stage(model);
   stage.pose(in, {scene->h, 1, 0, true}, {&state.x, &state.v}, {});
-  BlockMatrix A;
-  stage.matrix(direct.x, stage.key(), A);
-  Cholesky solver({"cholmod", "auto"});
-  solver.analyze(*model.pattern);
-  double best = 1e9;
-  for (int k = 0; k < 5; ++k) {
-    const double start = cpu_seconds();
-    if (!solver.factor(A).ok) return;
+  std::string text;
+  for (const std::string& backend : cholesky_backends()) {
+    Cholesky solver({backend, "auto"});
+    solver.analyze(*model.pattern);
+    BlockMatrix A;
+    ImplicitStage::Point point;
     VecX b = VecX::Ones(3 * model.nodes());
-    solver.solve(b);
-    best = std::min(best, cpu_seconds() - start);
+    std::array<double, 4> best{1e9, 1e9, 1e9, 1e9};
+    for (int k = 0; k < 5; ++k) {
+      double at = cpu_seconds();
+      auto lap = [&](int i) {
+        best[i] = std::min(best[i], cpu_seconds() - std::exchange(at, cpu_seconds()));
+      };
+      stage.matrix(direct.x, stage.key(), A);
+      lap(0);
+      if (!solver.factor(A).ok) return text;
+      lap(1);
+      solver.solve(b);
+      lap(2);
+      stage.evaluate(direct.x, point);
+      lap(3);
+    }
+    const double bare = best[0] + best[1] + best[2] + best[3];
+    const double each = direct.cpu / direct.extra.at("factorizations");
+    text += fmt::format(
+        "\nnewton-direct: {:.1f} ms CPU a factorisation, everything included. Bare, with {}: assembly {:.1f} "
+        "+ "
+        "factorisation {:.1f} + solve {:.1f} + force {:.1f} = {:.1f} ms (best of 5 each). Ratio {:.2f}.\n",
+        1e3 * each, backend, 1e3 * best[0], 1e3 * best[1], 1e3 * best[2], 1e3 * best[3], 1e3 * bare,
+        each / bare);
   }
-  const double each = direct.cpu / direct.extra.at("newton_iterations");
-  fmt::print(
-      "\nnewton-direct: {:.3f} s CPU an iteration, everything included; CHOLMOD's factor and solve alone: "
-      "{:.3f} s "
-      "(best of 5). Ratio {:.2f}.\n",
-      each, best, each / best);
+  return text;
 }
 
 }  // namespace
@@ -257,7 +309,7 @@ int main(int argc, char** argv) {
   std::string out;
   std::int64_t steps = 0;
   int threads = 0, scale = 1;
-  app.add_option("--figure", wanted, "5.4, 5.5, 5.7, 5.9 or 5.13; all when absent");
+  app.add_option("--figure", wanted, "5.4, 5.4p, 5.5, 5.5p, 5.7, integrators; all when absent");
   app.add_option("--solver", only, "only these solvers (newton-direct is always the first)");
   app.add_option("--steps", steps, "steps of every run; 0: to the scene's end");
   app.add_option("--threads", threads, "0: all cores");
@@ -266,7 +318,11 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     limber::set_threads(threads);
-    fmt::print("{} threads\n", limber::threads());
+    std::string markdown = fmt::format("{} threads\n", limber::threads()), csv = csv_header();
+    std::string per_step = "figure,variant,solver,step,newton,quasi\n";
+    fmt::print("{}", markdown);
+    if (!out.empty()) std::filesystem::create_directories(out);
+    const std::filesystem::path folder(out);
     for (Figure& figure : figures()) {
       if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), figure.number) == wanted.end()) continue;
       if (!only.empty()) figure.solvers = only;
@@ -277,20 +333,28 @@ int main(int argc, char** argv) {
           Result& r = results.back();
           if (r.x.size() == results[0].x.size())
             r.difference = (r.x - results[0].x).lpNorm<Eigen::Infinity>();
+          csv += csv_row(figure, variant, r);
+          for (std::size_t k = 0; k < r.newton.size(); ++k)
+            per_step += fmt::format("{},\"{}\",{},{},{},{}\n", figure.number, variant.label, solver, k + 1,
+                                    r.newton[k], r.quasi[k]);
           fmt::print(stderr, "{} {}: {:.2f} s\n", variant.label, solver, r.cpu);
         }
-        print_table(figure, variant, results);
-        if (figure.number == "5.4" && figure.solvers[0] == "newton-direct")
-          compare_with_cholmod(results[0], scale);
-        if (!out.empty()) {
-          std::filesystem::create_directories(out);
-          const std::string name =
-              fmt::format("figure-{}-{}", figure.number, &variant - figure.variants.data());
-          const std::string title =
-              fmt::format("Figure {}: {}, {}", figure.number, figure.title, variant.label);
-          write_text(std::filesystem::path(out) / (name + ".svg"),
-                     figure.number == "5.7" ? iterations_svg(title, results) : bars_svg(title, results));
-        }
+        std::string text = table(figure, variant, results);
+        if (figure.number == "5.4" && results[0].solver == "newton-direct")
+          text += compare_with_bare(results[0], variant, scale);
+        fmt::print("{}", text);
+        std::fflush(stdout);
+        markdown += text;
+        if (out.empty()) continue;
+        const std::string name =
+            fmt::format("figure-{}-{}", figure.number, &variant - figure.variants.data());
+        const std::string title =
+            fmt::format("Figure {}: {}, {}", figure.number, figure.title, variant.label);
+        write_text(folder / (name + ".svg"),
+                   figure.number == "5.7" ? iterations_svg(title, results) : bars_svg(title, results));
+        write_text(folder / "results.md", markdown);
+        write_text(folder / "results.csv", csv);
+        write_text(folder / "iterations.csv", per_step);
       }
     }
   } catch (const limber::Error& e) {

@@ -89,7 +89,8 @@ auto decompose([[maybe_unused]] const M3<Pack>& F) {
 
 template <Work work, class Model>
 void run_batch(const Model& model, const Batch& batch, const ElementData<Pack>& e, const M3<Pack>& F,
-               bool projected, const StrainTerm* term, const Sums& sums, Pack& energy, Outcome& outcome) {
+               Projection projection, const StrainTerm* term, const Sums& sums, Pack& energy,
+               Outcome& outcome) {
   Pack psi, check;
   if constexpr (work == Work::kEnergy) {
     psi = element_psi(model, batch.fibre, e, F);
@@ -109,8 +110,8 @@ void run_batch(const Model& model, const Batch& batch, const ElementData<Pack>& 
     for (int a = 0; a < 3; ++a) check += f[a][0] + f[a][1] + f[a][2];
     if constexpr (work == Work::kStiffness) {
       M3<Pack> K[kElementBlocks];
-      element_stiffness(model, batch.fibre, batch.plane, projected, e, F, svd, K);
-      if (term) add_strain_stiffness(e, batch.plane, projected, F, s, S, K);
+      element_stiffness(model, batch.fibre, batch.plane, projection == Projection::kPsd, e, F, svd, K);
+      if (term) add_strain_stiffness(e, batch.plane, projection != Projection::kNone, F, s, S, K);
       for (int a = 1; a < 4; ++a) check += K[a](0, 0) + K[a](1, 1) + K[a](2, 2);
       add_blocks(batch, K, sums.K);
     }
@@ -128,7 +129,7 @@ void run_batch(const Model& model, const Batch& batch, const ElementData<Pack>& 
 
 template <Work work>
 Outcome run_chunk(const Elements& elements, const Chunk& chunk, const VecX& x,
-                  std::span<const double> activation, bool projected, const StrainTerm* term,
+                  std::span<const double> activation, Projection projection, const StrainTerm* term,
                   const Sums& sums) {
   Outcome outcome;
   Pack energy = 0;
@@ -137,7 +138,7 @@ Outcome run_chunk(const Elements& elements, const Chunk& chunk, const VecX& x,
     const ElementData<Pack> e = element_data(elements, batch, activation);
     const M3<Pack> F = deformation_gradient(gather_edges(batch, x.data()), e.B, batch.plane);
     material::with_model(batch.model, e.mu, e.lambda, [&](const auto& model) {
-      run_batch<work>(model, batch, e, F, projected, term, sums, energy, outcome);
+      run_batch<work>(model, batch, e, F, projection, term, sums, energy, outcome);
     });
   }
   for (int lane = 0; lane < kLanes; ++lane) outcome.energy += energy[lane];
@@ -165,7 +166,7 @@ void sum_shared(const Shared& shared, const double* slots, double* result) {
 }
 
 template <Work work>
-void run(const Elements& elements, const VecX& x, std::span<const double> activation, bool projected,
+void run(const Elements& elements, const VecX& x, std::span<const double> activation, Projection projection,
          const StrainTerm* term, Assembled& out) {
   check_positions(elements, x);
   check_activation(elements, activation);
@@ -195,7 +196,7 @@ void run(const Elements& elements, const VecX& x, std::span<const double> activa
     const Index nodes = chunk.node_end - chunk.node_begin, blocks = chunk.block_end - chunk.block_begin;
     if (with_f) std::fill_n(sums.f, 3 * (nodes + 1), 0.0);
     if (with_K) std::fill_n(sums.K, 9 * (blocks + 1), 0.0);
-    outcome[c] = run_chunk<work>(elements, chunk, x, activation, projected, term, sums);
+    outcome[c] = run_chunk<work>(elements, chunk, x, activation, projection, term, sums);
     if (with_f)
       flush<3>(std::span(elements.node_target).subspan(chunk.node_begin, nodes), sums.f, out.f.data(),
                f_slots);
@@ -231,17 +232,17 @@ void run(const Elements& elements, const VecX& x, std::span<const double> activa
 
 void assemble(const Elements& elements, const VecX& x, std::span<const double> activation, Assembled& out,
               Projection projection, const StrainTerm* strain) {
-  run<Work::kStiffness>(elements, x, activation, projection == Projection::kPsd, strain, out);
+  run<Work::kStiffness>(elements, x, activation, projection, strain, out);
 }
 
 void assemble_force(const Elements& elements, const VecX& x, std::span<const double> activation,
                     Assembled& out, const StrainTerm* strain) {
-  run<Work::kForce>(elements, x, activation, false, strain, out);
+  run<Work::kForce>(elements, x, activation, Projection::kNone, strain, out);
 }
 
 double elastic_energy(const Elements& elements, const VecX& x, std::span<const double> activation) {
   Assembled out;
-  run<Work::kEnergy>(elements, x, activation, false, nullptr, out);
+  run<Work::kEnergy>(elements, x, activation, Projection::kNone, nullptr, out);
   return out.energy;
 }
 

@@ -20,7 +20,10 @@ struct Assembled {
   std::vector<double> scratch;  // of assemble(); keep the object between calls and nothing is allocated
 };
 
-enum class Projection { kPsd, kNone };
+// kPsd: every element's stiffness is made positive semi-definite. kElastic: elements as they are, of a
+// StrainTerm only the part that is semi-definite and does not depend on its history. kNone: the derivative
+// itself.
+enum class Projection { kPsd, kElastic, kNone };
 
 // A further energy density, weight * young * |E - history|^2 with E the Green strain [Pa]. With the strain of
 // the last step as history and weight = coefficient / h it is Green-strain damping: the gradient of this

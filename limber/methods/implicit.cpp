@@ -4,8 +4,10 @@
 #include <limber/methods/implicit_stage.hpp>
 #include <limber/methods/newton_solvers.hpp>
 #include <limber/methods/system.hpp>
+#include <limber/sim/contact_state.hpp>
 #include <limber/sim/model.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -35,6 +37,7 @@ SolverOptions solver_options(const nlohmann::json& o) {
   s.pcg_tolerance = o.at("pcg_tolerance");
   s.history = o.at("history");
   s.keep = o.at("keep");
+  s.exact = o.at("matrix") == "exact";
   return s;
 }
 
@@ -45,11 +48,12 @@ class Implicit final : public Stepper {
   explicit Implicit(const Scene& scene)
       : integrator_(integrator_named(scene.method_options.at("integrator"))),
         max_halvings_(scene.method_options.at("max_halvings")),
-        solver_(solver_options(scene.method_options), {scene.solver, scene.ordering}) {
-    if (!scene.obstacles.empty())
-      throw Error(ErrorKind::kInput,
-                  "/obstacles: the method \"implicit\" has no contact; use vanilla or conjac, or remove the "
-                  "obstacles");
+        solver_(solver_options(scene.method_options), {scene.solver, scene.ordering}) {}
+
+  MethodFields fields(const Model& model, const State& state) const override {
+    MethodFields f;
+    if (!model.contact.empty()) f.node["contact"] = contact_pressure(model, state);
+    return f;
   }
 
   StepReport step(const Model& model, State& state, const StepInput& in) override {
@@ -71,13 +75,14 @@ class Implicit final : public Stepper {
                     {"pcg_iterations", total_.pcg},
                     {"factorizations", total_.factorizations},
                     {"force_evaluations", total_.evaluations}};
-    report.phases = clock_.phases();
     if (!ok) return fail(report, total_.why);
+    report_contacts(model, state, in, report);
     if (integrator_ == Integrator::kBdf2) {
       state.x_prev = x;
       state.v_prev = v;
     }
     solver_.end_step(state.factor);
+    report.phases = clock_.phases();
     return report;
   }
 
@@ -134,6 +139,10 @@ class Implicit final : public Stepper {
     move_held(in, start, offset, guess);
     move_held(in, start, offset, x);
     {
+      auto phase = clock_.phase("contact");
+      stage_->pose_contact(start, in.t, guess, in.t + offset);
+    }
+    {
       auto phase = clock_.phase("force");
       stage_->evaluate(guess, moving_);
       stage_->evaluate(x, standing_);
@@ -178,6 +187,7 @@ class Implicit final : public Stepper {
   // right-hand side.
   bool baraff(State& state, const StepInput& in) {
     pose(in, {in.h, 1, 0, false}, {&state.x, &state.v}, {});
+    stage_->pose_contact(state.x, in.t, state.x + in.h * state.v, in.t + in.h);
     stage_->evaluate(state.x, moving_);
     ++total_.evaluations;
     if (!moving_.finite) {
@@ -203,6 +213,17 @@ class Implicit final : public Stepper {
     state.v = d / in.h;
     state.x += d;
     return true;
+  }
+
+  void report_contacts(const Model& model, const State& state, const StepInput& in, StepReport& report) {
+    if (model.contact.empty()) return;
+    auto phase = clock_.phase("contact");
+    double deepest = 0;
+    for (const Contact& c : touching(model.contact, state.x, in.t + in.h)) {
+      ++report.contacts;
+      deepest = std::max(deepest, c.depth);
+    }
+    report.extra["contact_depth"] = deepest;  // [m]
   }
 
   void pose(const StepInput& in, const StageRule& rule, const KnownState& s0, const KnownState& s1) {

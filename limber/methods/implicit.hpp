@@ -11,7 +11,7 @@
 namespace limber {
 
 // Options (all of /method): integrator, solver, tolerance_relative, tolerance_absolute [N], max_iterations,
-// quasi_iterations, pcg_tolerance, history, keep, max_halvings.
+// quasi_iterations, pcg_tolerance, history, keep, matrix, max_halvings, strain_damping.
 std::unique_ptr<Stepper> make_implicit(const Scene& scene);
 
 }  // namespace limber

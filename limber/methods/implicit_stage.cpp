@@ -8,11 +8,18 @@
 #include <limits>
 
 namespace limber {
+namespace {
+
+constexpr double kContactMargin = 0.01;  // of the bodies' size
+
+}  // namespace
 
 ImplicitStage::ImplicitStage(const Model& model)
     : model_(model),
       eliminator_(*model.pattern),
-      strain_damping_(model.scene->method_options.at("strain_damping")) {
+      strain_damping_(model.scene->method_options.at("strain_damping")),
+      contact_(model.contact, model.scene->method_options.at("contact_damping"),
+               model.scene->method_options.at("slip_speed"), kContactMargin * model.size) {
   const std::vector<double>& volume = fem::rest_volume(*model.elements);
   for (std::size_t e = 0; e < volume.size(); ++e) elastic_scale_ += model.mesh.material[e].young * volume[e];
 }
@@ -72,9 +79,11 @@ void ImplicitStage::evaluate(const VecX& x, Point& p) {
   // Loads work along x - c, not x: far from the origin the difference of two energies would drown.
   const double inertia = 0.5 * d.dot(weight_.cwiseProduct(d)), elastic = stiffness_ * force_.energy;
   const double load = constant_.dot(x - c_);
-  p.energy = inertia + elastic - load;
-  p.scale = inertia + std::abs(elastic) + stiffness_ * elastic_scale_ + std::abs(load);
-  p.r = weight_.cwiseProduct(d) - stiffness_ * force_.f - constant_;
+  contact_force_.setZero(x.size());
+  const double touch = contact_.add_force(x, contact_force_);
+  p.energy = inertia + elastic + touch - load;
+  p.scale = touch + inertia + std::abs(elastic) + stiffness_ * elastic_scale_ + std::abs(load);
+  p.r = weight_.cwiseProduct(d) - stiffness_ * force_.f - contact_force_ - constant_;
   for (Eigen::Index k = 0; k < p.r.size(); ++k)
     if (key_.fixed[static_cast<std::size_t>(k)]) p.r[k] = 0;
   p.norm = p.r.norm();
@@ -82,7 +91,8 @@ void ImplicitStage::evaluate(const VecX& x, Point& p) {
       8 * std::numeric_limits<double>::epsilon() * (weight_.cwiseProduct(x).norm() + constant_.norm());
 }
 
-void ImplicitStage::build(const VecX& x, const MatrixKey& key, fem::Projection projection, BlockMatrix& A) {
+void ImplicitStage::build(const VecX& x, const MatrixKey& key, fem::Projection projection, const KeptAt* kept,
+                          BlockMatrix& A) {
   // A kept factor is made from its key alone: the projected matrix does not depend on the history of strains.
   fem::assemble(*model_.elements, x, key.activation, system_, projection, strain());
   double stiffness = 1, mass = 0;
@@ -94,6 +104,10 @@ void ImplicitStage::build(const VecX& x, const MatrixKey& key, fem::Projection p
   if (A.pattern != system_.K.pattern) A = BlockMatrix(system_.K.pattern);
   A.values.swap(system_.K.values);
   scale_and_add_mass(A, stiffness, mass * model_.mass);
+  if (kept)
+    contact_.add_kept_stiffness(x, kept->t, key.gamma > 0 ? key.gamma : kept->h, A);
+  else
+    contact_.add_stiffness(x, A);
 }
 
 void ImplicitStage::eliminate(const MatrixKey& key, BlockMatrix& A) const {
@@ -102,13 +116,14 @@ void ImplicitStage::eliminate(const MatrixKey& key, BlockMatrix& A) const {
   eliminator_.eliminate(A, key.fixed, mean / std::max<Index>(1, 3 * A.pattern->n));
 }
 
-void ImplicitStage::matrix(const VecX& x, const MatrixKey& key, BlockMatrix& A, fem::Projection projection) {
-  build(x, key, projection, A);
+void ImplicitStage::matrix(const VecX& x, const MatrixKey& key, BlockMatrix& A, fem::Projection projection,
+                           const KeptAt* kept) {
+  build(x, key, projection, kept, A);
   eliminate(key, A);
 }
 
 void ImplicitStage::matrix(const VecX& x, const MatrixKey& key, const VecX& d, BlockMatrix& A, VecX& y) {
-  build(x, key, fem::Projection::kPsd, A);
+  build(x, key, fem::Projection::kPsd, nullptr, A);
   eliminator_.multiply_fixed(A, key.fixed, d, y);
   eliminate(key, A);
 }

@@ -1,7 +1,7 @@
 // One implicit stage. Every integrator of `implicit` ends in the same problem: find x with
 //
-//   r(x) = M ((x - c)/g - u)/g + a M (x - c)/g - f(x) - b (f(x) - f_h)/g - f_s(x) - f_ext = 0   [N]
-//   A(x) = dr/dx = (1/g^2 + a/g) M + (1 + b/g) K + K_s
+//   r(x) = M ((x - c)/g - u)/g + a M (x - c)/g - f(x) - b (f(x) - f_h)/g - f_s(x) - f_c(x) - f_ext = 0   [N]
+//   A(x) = dr/dx = (1/g^2 + a/g) M + (1 + b/g) K + K_s + K_c
 //
 // The stage's velocity is v = (x - c)/g. c, u, f_h and E_h are the same weighted sum of two known states,
 // taken of positions, velocities, elastic forces and Green strains:
@@ -16,10 +16,12 @@
 // Damping is a M v + b K v with K the true tangent: along a motion K v = -df/dt, and df/dt is taken by the
 // integrator's own formula, (f(x) - f_h)/g. Green-strain damping (f_s, K_s) dissipates s young |dE/dt|^2 per
 // volume, and its dE/dt is (E(x) - E_h)/g. So damping has the integrator's order, A is its exact derivative,
-// and r is the gradient of an energy, which the line search goes down. Our A is the appendix's divided by
-// g^2, and its K = df/dx is minus ours.
+// and r is the gradient of an energy, which the line search goes down. Contact (f_c, K_c) has an energy of
+// its own (contact/contact_energy.hpp). Our A is the appendix's divided by g^2, and its K = df/dx is minus
+// ours.
 #pragma once
 
+#include <limber/contact/contact_energy.hpp>
 #include <limber/fem/assemble.hpp>
 #include <limber/fem/dof.hpp>
 #include <limber/sim/model.hpp>
@@ -48,6 +50,12 @@ struct MatrixKey {
   bool operator==(const MatrixKey&) const = default;
 };
 
+// When a factor that is kept over steps was made [s].
+struct KeptAt {
+  double t = 0;  // time of its positions
+  double h = 0;  // time step then
+};
+
 class ImplicitStage {
  public:
   explicit ImplicitStage(const Model& model);
@@ -55,6 +63,12 @@ class ImplicitStage {
   // Poses the problem. `in`: forces, activation and held degrees of freedom; `s0`, `s1`: the known states of
   // the rule (s1 may be empty when w1 = 0).
   void pose(const StepInput& in, const StageRule& rule, const KnownState& s0, const KnownState& s1);
+
+  // The contacts of the posed problem: the step starts at t0 with nodes at x0, the stage ends at t, near
+  // `guess`.
+  void pose_contact(const VecX& x0, double t0, const VecX& guess, double t) {
+    contact_.pose(x0, t0, guess, t, c_, rule_.gamma);
+  }
 
   struct Point {
     double energy = 0;    // E(x) up to a constant [J]
@@ -68,9 +82,10 @@ class ImplicitStage {
   };
   // Energy and residual; when something is not finite, nothing but that is set.
   void evaluate(const VecX& x, Point& point);
-  // A(x) without its held rows and columns; their diagonal is the mean of the others.
+  // A(x) without its held rows and columns; their diagonal is the mean of the others. `kept`: contacts are
+  // those of x at that time and not the posed ones.
   void matrix(const VecX& x, const MatrixKey& key, BlockMatrix& A,
-              fem::Projection projection = fem::Projection::kPsd);
+              fem::Projection projection = fem::Projection::kPsd, const KeptAt* kept = nullptr);
   // The same, and the held degrees of freedom's share of A d on the right side: y = A d for d zero elsewhere.
   void matrix(const VecX& x, const MatrixKey& key, const VecX& d, BlockMatrix& A, VecX& y);
 
@@ -82,7 +97,8 @@ class ImplicitStage {
 
  private:
   const fem::StrainTerm* strain() const { return strain_.weight > 0 ? &strain_ : nullptr; }
-  void build(const VecX& x, const MatrixKey& key, fem::Projection projection, BlockMatrix& A);
+  void build(const VecX& x, const MatrixKey& key, fem::Projection projection, const KeptAt* kept,
+             BlockMatrix& A);
   void eliminate(const MatrixKey& key, BlockMatrix& A) const;
 
   const Model& model_;
@@ -99,6 +115,8 @@ class ImplicitStage {
   double strain_damping_;     // s [s]
   fem::StrainTerm strain_;
   std::vector<double> other_strain_;
+  ContactEnergy contact_;
+  VecX contact_force_;
   fem::Assembled force_, system_;
 };
 

@@ -60,7 +60,7 @@ class Lbfgs {
 
 bool same_factor(const FactorRecord& a, const FactorRecord& b) {
   return a.x.size() == b.x.size() && a.v.size() == b.v.size() && a.x == b.x && a.v == b.v && a.h == b.h &&
-         a.gamma == b.gamma && a.fixed == b.fixed && a.activation == b.activation;
+         a.t == b.t && a.gamma == b.gamma && a.fixed == b.fixed && a.activation == b.activation;
 }
 
 // Residual norms of one loop, and what they promise.
@@ -221,7 +221,11 @@ bool NewtonSolver::keep_factor(Run& run) {
       usable = record.steps < 1 || record.last_cost * static_cast<double>(record.steps) <= record.cost;
   }
   if (!usable) return make_factor(run, adaptive() ? run.x : *run.context.x);
-  if (!same_factor(made_from_, record) && !rebuild(run)) return false;
+  if (!same_factor(made_from_, record)) {
+    const double cost = step_cost_;  // making it again after a restart must not change a decision
+    if (!rebuild(run)) return false;
+    step_cost_ = cost;
+  }
   if (options_.choice.extrapolate) {
     auto phase = run.clock.phase("factor");
     if (!factor_.extrapolate(run.context.t - record.t)) ++run.report.fallbacks["frozen_factor"];
@@ -245,7 +249,6 @@ bool NewtonSolver::make_factor(Run& run, const VecX& x) {
   record.steps = 0;
   record.cost = 0;
   record.last_cost = 0;
-  step_cost_ += (cost_.assemble + cost_.factor) * (options_.choice.extrapolate ? 2 : 1);
   if (!rebuild(run)) return false;
   if (options_.choice.extrapolate) {
     auto phase = run.clock.phase("factor");
@@ -254,46 +257,58 @@ bool NewtonSolver::make_factor(Run& run, const VecX& x) {
   return true;
 }
 
+// Factors A(x), and A(x_later) if asked: as they are where that is positive definite, with projected elements
+// otherwise, with a shift at last. `factor` factors A_ (and A_later_).
+template <class Factor>
+bool NewtonSolver::factor_positive(Run& run, const VecX& x, const MatrixKey& key, const VecX* x_later,
+                                   const KeptAt* kept, Factor&& factor) {
+  FactorStatus status;
+  auto attempt = [&] {
+    auto phase = run.clock.phase("factor");
+    run.report.factorizations += x_later ? 2 : 1;
+    step_cost_ += cost_.factor * (x_later ? 2 : 1);
+    status = factor();
+    return status.ok;
+  };
+  auto build = [&](fem::Projection projection) {
+    auto phase = run.clock.phase("assemble");
+    run.stage.matrix(x, key, A_, projection, kept);
+    if (x_later) run.stage.matrix(*x_later, key, A_later_, projection, kept);
+    step_cost_ += cost_.assemble * (x_later ? 2 : 1);
+  };
+  if (options_.exact) {
+    build(fem::Projection::kElastic);
+    if (attempt()) return true;
+    ++run.report.fallbacks["projected_matrix"];
+  }
+  build(fem::Projection::kPsd);
+  if (attempt()) return true;
+  for (double shift = 1e-9; shift < 1; shift *= 100) {
+    ++run.report.fallbacks["shifted_matrix"];
+    for (BlockMatrix* A : {&A_, &A_later_})
+      for (Index j = 0; A->pattern && j < A->pattern->n; ++j)
+        A->block(A->pattern->col_begin[j]).diagonal() *= 1 + shift;
+    if (attempt()) return true;
+  }
+  run.report.why = bad_pivot(status);
+  return false;
+}
+
 // The factor that the record describes.
 bool NewtonSolver::rebuild(Run& run) {
   const FactorRecord& record = run.record;
   const MatrixKey key{record.gamma, record.fixed, record.activation};
   const bool moving = record.v.size() > 0 && record.v.squaredNorm() > 0;
   const double epsilon = kDifferenceShare * record.h;
-  {
-    auto phase = run.clock.phase("assemble");
-    run.stage.matrix(record.x, key, A_);
-    if (moving) run.stage.matrix(record.x + epsilon * record.v, key, A_later_);
-  }
-  auto phase = run.clock.phase("factor");
-  run.report.factorizations += moving ? 2 : 1;
-  FactorStatus status = moving ? factor_.factor(A_, A_later_, epsilon) : factor_.factor(A_);
-  for (double shift = 1e-9; !status.ok && shift < 1; shift *= 100) {
-    ++run.report.fallbacks["shifted_matrix"];
-    ++run.report.factorizations;
-    for (Index j = 0; j < A_.pattern->n; ++j) {
-      auto D = A_.block(A_.pattern->col_begin[j]);
-      D.diagonal() *= 1 + shift;
-    }
-    status = factor_.factor(A_);
-  }
-  made_from_ = status.ok ? record : FactorRecord{};
-  if (!status.ok) run.report.why = bad_pivot(status);
-  return status.ok;
-}
-
-bool NewtonSolver::factor_direct(Run& run) {
-  auto phase = run.clock.phase("factor");
-  ++run.report.factorizations;
-  FactorStatus status = direct_.factor(A_);
-  for (double shift = 1e-9; !status.ok && shift < 1; shift *= 100) {
-    ++run.report.fallbacks["shifted_matrix"];
-    ++run.report.factorizations;
-    for (Index j = 0; j < A_.pattern->n; ++j) A_.block(A_.pattern->col_begin[j]).diagonal() *= 1 + shift;
-    status = direct_.factor(A_);
-  }
-  if (!status.ok) run.report.why = bad_pivot(status);
-  return status.ok;
+  VecX later;
+  if (moving) later = record.x + epsilon * record.v;
+  made_from_ = {};
+  const KeptAt kept{record.t, record.h};
+  if (!factor_positive(run, record.x, key, moving ? &later : nullptr, &kept,
+                       [&] { return moving ? factor_.factor(A_, A_later_, epsilon) : factor_.factor(A_); }))
+    return false;
+  made_from_ = record;
+  return true;
 }
 
 // Moves x along d until the energy has fallen enough (Armijo). Where the energy is flat to rounding, the mean
@@ -328,31 +343,45 @@ bool NewtonSolver::line_search(Run& run, const VecX& d) {
   return false;
 }
 
+// A search direction by conjugate gradients on A(x), to a loose tolerance. They notice where A is not
+// positive definite.
+void NewtonSolver::direction_pcg(Run& run, VecX& d) {
+  const VecX b = -run.point.r;
+  auto solve_with = [&](fem::Projection projection) {
+    {
+      auto phase = run.clock.phase("assemble");
+      run.stage.matrix(run.x, run.stage.key(), A_, projection);
+      step_cost_ += cost_.assemble;
+    }
+    auto phase = run.clock.phase("solve");
+    const PcgResult result =
+        options_.choice.linear == Linear::kPlain
+            ? pcg(A_, b, BlockJacobi(A_), options_.pcg_tolerance, kPcgLimit, d)
+            : pcg(
+                  A_, b, [&](VecX& z) { factor_.solve(z); }, options_.pcg_tolerance, kPcgLimit, d);
+    run.report.pcg += result.iterations;
+    step_cost_ += result.iterations * cost_.solve;
+    return result.converged;
+  };
+  if (options_.exact && solve_with(fem::Projection::kElastic)) return;
+  if (options_.exact) ++run.report.fallbacks["projected_matrix"];
+  solve_with(fem::Projection::kPsd);
+}
+
+// Algorithm 5.4, or Newton's method with a factor of its own in every iteration.
 NewtonSolver::End NewtonSolver::newton(Run& run, int limit) {
   VecX d;
   for (int i = 0; !run.converged(); ++i) {
     if (i == limit) return End::kLimit;
-    {
-      auto phase = run.clock.phase("assemble");
-      run.stage.matrix(run.x, run.stage.key(), A_);
-    }
     ++run.report.newton;
-    step_cost_ += cost_.assemble;
     if (options_.choice.linear == Linear::kDirect) {
-      if (!factor_direct(run)) return End::kBroken;
+      if (!factor_positive(run, run.x, run.stage.key(), nullptr, nullptr, [&] { return direct_.factor(A_); }))
+        return End::kBroken;
       auto phase = run.clock.phase("solve");
       d = -run.point.r;
       direct_.solve(d);
     } else {
-      auto phase = run.clock.phase("solve");
-      const VecX b = -run.point.r;
-      const PcgResult result =
-          options_.choice.linear == Linear::kPlain
-              ? pcg(A_, b, BlockJacobi(A_), options_.pcg_tolerance, kPcgLimit, d)
-              : pcg(
-                    A_, b, [&](VecX& z) { factor_.solve(z); }, options_.pcg_tolerance, kPcgLimit, d);
-      run.report.pcg += result.iterations;
-      step_cost_ += result.iterations * cost_.solve;
+      direction_pcg(run, d);
     }
     if (!line_search(run, d)) return End::kNoDescent;
   }
@@ -437,8 +466,15 @@ SolverReport NewtonSolver::solve_linear(ImplicitStage& stage, const StageContext
   }
   d = rhs;
   if (!uses_kept_factor() && options_.choice.linear == Linear::kDirect) {
-    A_ = A;
-    if (!factor_direct(run)) return run.report;
+    {
+      auto phase = clock.phase("factor");
+      const FactorStatus status = direct_.factor(A);
+      ++run.report.factorizations;
+      if (!status.ok) {
+        run.report.why = bad_pivot(status);
+        return run.report;
+      }
+    }
     auto phase = clock.phase("solve");
     direct_.solve(d);
     ++run.report.newton;

@@ -42,8 +42,9 @@ struct SolverOptions {
   int max_iterations = 200;   // search directions in one stage
   int quasi_iterations = 20;  // with one factor, before a quasi-Newton solver gives it up
   double pcg_tolerance = 1e-2;
-  int history = 8;  // pairs of L-BFGS
-  int keep = 0;     // steps that a factor serves; 0: one (L0, L1), as long as it pays (qlb, auto)
+  int history = 8;    // pairs of L-BFGS
+  int keep = 0;       // steps that a factor serves; 0: one (L0, L1), as long as it pays (qlb, auto)
+  bool exact = true;  // A as it is where it is positive definite; false: always projected
 };
 
 struct SolverReport {
@@ -107,7 +108,10 @@ class NewtonSolver {
   bool keep_factor(Run& run);
   bool make_factor(Run& run, const VecX& x);
   bool rebuild(Run& run);
-  bool factor_direct(Run& run);
+  template <class Factor>
+  bool factor_positive(Run& run, const VecX& x, const MatrixKey& key, const VecX* x_later, const KeptAt* kept,
+                       Factor&& factor);
+  void direction_pcg(Run& run, VecX& d);
   bool line_search(Run& run, const VecX& d);
   enum class End { kConverged, kLimit, kNoDescent, kBroken };
   End newton(Run& run, int limit);

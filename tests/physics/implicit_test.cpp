@@ -1,5 +1,6 @@
 #include "physics/implicit_scenes.hpp"
 
+#include <limber/contact/contact_energy.hpp>
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/fem/assemble.hpp>
@@ -270,7 +271,7 @@ TEST(Implicit, HalvesAStepThatFailsAndSaysSo) {
   auto scene = bar_scene("bdf1", "newton-direct");
   add_hand(*scene);
   scene->h = 0.05;
-  scene->method_options["max_iterations"] = 7;
+  scene->method_options["max_iterations"] = 3;
   Simulation sim(scene, make_implicit);
   int halved = 0;
   for (int k = 0; k < 6; ++k) {
@@ -289,6 +290,24 @@ TEST(Implicit, HalvesAStepThatFailsAndSaysSo) {
   EXPECT_NEAR(x_mean, 0.2 - 0.05 + 0.1 * eased, 1e-12);
 }
 
+// Newton's method converges quadratically with the exact matrix, linearly with a projected one.
+TEST(Implicit, ExactMatrixNeedsFewerIterations) {
+  int iterations[2] = {0, 0};
+  VecX x[2];
+  for (int k = 0; k < 2; ++k) {
+    auto scene = bar_scene("quasistatic", "newton-direct");
+    scene->method_options["matrix"] = k == 0 ? "exact" : "projected";
+    scene->method_options["tolerance_relative"] = 1e-9;
+    add_hand(*scene);
+    scene->h = 0.025;
+    Simulation sim(scene, make_implicit);
+    for (int i = 0; i < 10; ++i) iterations[k] += sim.step().iterations;
+    x[k] = sim.state().x;
+  }
+  EXPECT_LT(distance(x[0], x[1]), 1e-6);
+  EXPECT_LT(2 * iterations[0], iterations[1]);
+}
+
 TEST(Implicit, StopsClearlyWhenNothingHelps) {
   auto scene = bar_scene("bdf1", "newton-direct");
   scene->method_options["max_iterations"] = 1;
@@ -305,6 +324,127 @@ TEST(Implicit, StopsClearlyWhenNothingHelps) {
     EXPECT_NE(std::string(e.what()).find("node"), std::string::npos) << e.what();
   }
   EXPECT_EQ(sim.state().t, 0);
+}
+
+// A block of 0.1 m on a plane that is tilted by `angle` about y.
+std::shared_ptr<Scene> block_scene(const std::string& integrator, const std::string& solver, double angle,
+                                   double friction) {
+  auto scene = bar_scene(integrator, solver, {4, 4, 4});
+  scene->constraints.clear();
+  scene->bodies[0].generate->size = Vec3(0.1, 0.1, 0.1);
+  scene->bodies[0].material.poisson = Varying{0.3};
+  scene->gravity = Vec3(9.81 * std::sin(angle), 0, -9.81 * std::cos(angle));
+  ObstacleSpec floor;
+  floor.name = "floor";
+  floor.shape = "plane";
+  floor.normal = Vec3::UnitZ();
+  floor.friction = friction;
+  scene->obstacles.push_back(floor);
+  scene->contact.stiffness = 500;
+  scene->method_options["contact_damping"] = 0.02;
+  return scene;
+}
+
+// At rest the springs of the 16 nodes below carry the weight: the sum of the depths is m g / K.
+TEST(ImplicitContact, ABlockRestsOnItsSprings) {
+  for (const std::string integrator : {"bdf1", "sdirk2"}) {
+    auto scene = block_scene(integrator, "newton-direct", 0, 0.5);
+    scene->damping_stiffness = 5e-3;
+    Simulation sim(scene, make_implicit);
+    for (int k = 0; k < 300; ++k) sim.step();
+    double depth = 0;
+    for (Index i = 0; i < sim.model().nodes(); ++i) depth += std::max(0.0, -sim.state().x[3 * i + 2]);
+    EXPECT_NEAR(depth, 1.0 * 9.81 / 500, 1e-3 * 9.81 / 500) << integrator;
+    EXPECT_LT(measure(sim.model(), sim.state(), {}).max_speed, 1e-4) << integrator;
+  }
+}
+
+// Coulomb on a slope of 20 degrees: with mu = 0.6 it stays, up to the slip speed; with mu = 0.1 it slides
+// with g (sin - mu cos).
+TEST(ImplicitContact, FrictionHoldsOrLetsSlide) {
+  const double angle = 20 * M_PI / 180;
+  for (const double mu : {0.6, 0.1}) {
+    auto scene = block_scene("bdf2", "newton-direct", angle, mu);
+    scene->damping_stiffness = 5e-3;
+    Simulation sim(scene, make_implicit);
+    for (int k = 0; k < 50; ++k) sim.step();
+    const double v0 = measure(sim.model(), sim.state(), {}).momentum.x();  // of 1 kg [m/s]
+    for (int k = 0; k < 50; ++k) sim.step();
+    const double v1 = measure(sim.model(), sim.state(), {}).momentum.x();
+    if (mu > 0.3) {
+      EXPECT_LT(v1, 5.5e-3);
+    } else {
+      const double a = 9.81 * (std::sin(angle) - mu * std::cos(angle));
+      EXPECT_NEAR((v1 - v0) / 0.5, a, 0.03 * a);
+    }
+  }
+}
+
+// Dropped without damping or friction: kinetic, elastic, contact and potential energy together never exceed
+// what there was.
+TEST(ImplicitContact, EnergyDoesNotGrow) {
+  for (const std::string integrator : {"bdf1", "sdirk2"}) {
+    auto scene = block_scene(integrator, "newton-direct", 0, 0);
+    scene->method_options["contact_damping"] = 0.0;
+    scene->h = 2e-3;
+    Simulation sim(scene, make_implicit);
+    State state = sim.state();
+    for (Index i = 0; i < sim.model().nodes(); ++i) state.x[3 * i + 2] += 0.05;
+    sim.restore(state);
+    auto total = [&] {
+      const Diagnostics d = measure(sim.model(), sim.state(), {});
+      return d.kinetic + d.elastic + d.gravity + d.contact;
+    };
+    const double before = total();
+    int contacts = 0;
+    for (int k = 0; k < 200; ++k) {
+      contacts += sim.step().contacts;
+      ASSERT_LT(total(), before + 2e-3) << integrator << " step " << k;  // of 0.5 J that fall
+    }
+    EXPECT_GT(contacts, 0);
+  }
+}
+
+TEST(ImplicitContact, ForceIsTheGradientAndStiffnessItsDerivative) {
+  auto scene = block_scene("bdf1", "newton-direct", 0.3, 0.4);
+  const Model model = build_model(scene);
+  State state = initial_state(model);
+  VecX x0 = state.x, x = state.x, d(x.size());
+  for (Eigen::Index k = 0; k < x.size(); ++k) {
+    x0[k] -= k % 3 == 2 ? 2e-3 : 0;
+    x[k] = x0[k] + 1e-3 * std::sin(0.7 * static_cast<double>(k)) - (k % 3 == 2 ? 1e-3 : 0);
+    d[k] = std::cos(2.1 * static_cast<double>(k));
+  }
+  ContactEnergy contact(model.contact, 0.02, 5e-3, 0.01);
+  contact.pose(x0, 0, x, 0.01, x0, 0.01);
+  const double e = 1e-7;
+  VecX f = VecX::Zero(x.size()), up = f, down = f, Kd;
+  contact.add_force(x, f);
+  const double more = contact.add_force(x + e * d, up), less = contact.add_force(x - e * d, down);
+  EXPECT_GT(f.norm(), 1.0);
+  EXPECT_NEAR((more - less) / (2 * e), -f.dot(d), 1e-5 * std::abs(f.dot(d)));
+  BlockMatrix K(model.pattern);
+  contact.add_stiffness(x, K);
+  multiply(K, d, Kd);
+  EXPECT_LT((Kd + (up - down) / (2 * e)).norm(), 1e-4 * Kd.norm());
+}
+
+TEST(ImplicitContact, SolversAgreeAndRestartIsExact) {
+  VecX reference;
+  for (const std::string solver : {"newton-direct", "newton-l0", "hybrid-l1", "qlb", "auto"}) {
+    auto scene = block_scene("sdirk2", solver, 0.2, 0.3);
+    scene->method_options["tolerance_relative"] = 1e-9;
+    scene->method_options["tolerance_absolute"] = 1e-8;
+    Simulation whole(scene, make_implicit), broken(scene, make_implicit);
+    for (int k = 0; k < 20; ++k) {
+      whole.step();
+      broken.restore(State(broken.state()));
+      broken.step();
+      ASSERT_EQ(whole.state().x, broken.state().x) << solver << " step " << k;
+    }
+    if (reference.size() == 0) reference = whole.state().x;
+    EXPECT_LT(distance(reference, whole.state().x), 1e-6) << solver;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,108 @@
+#include <limber/contact/contact_energy.hpp>
+
+#include <limber/core/parallel.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace limber {
+namespace {
+
+constexpr std::ptrdiff_t kStretch = 128;  // nodes per piece of work
+
+double min0(double a) { return std::min(0.0, a); }
+
+Mat3 tangent(const Vec3& n) { return Mat3::Identity() - n * n.transpose(); }
+
+}  // namespace
+
+void ContactEnergy::pose(const VecX& x0, double t0, const VecX& guess, double t, const VecX& c, double g) {
+  candidates_.clear();
+  placement_.clear();
+  g_ = g;
+  if (model_.empty()) return;
+  std::vector<Placement> before;
+  for (const Obstacle& o : model_.obstacles) {
+    before.push_back(placement_at(o, t0));
+    placement_.push_back(placement_at(o, t));
+  }
+  const auto n = static_cast<std::ptrdiff_t>(model_.nodes.size());
+  std::vector<std::vector<Candidate>> found(static_cast<std::size_t>((n + kStretch - 1) / kStretch));
+  parallel_ranges(n, kStretch, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+    auto& out = found[static_cast<std::size_t>(begin / kStretch)];
+    for (std::ptrdiff_t k = begin; k < end; ++k) {
+      const Index i = model_.nodes[k];
+      const Vec3 x = node(x0, i);
+      for (std::size_t o = 0; o < model_.obstacles.size(); ++o) {
+        const SurfacePoint now = closest_point(model_.obstacles[o], before[o], x);
+        const Vec3 local = before[o].to_local(now.x);
+        const Vec3 travel = placement_[o].to_world(local) - now.x;  // of the obstacle's point
+        // A node may end elsewhere than expected.
+        const double reach = 2 * (node(guess, i) - x).norm() + travel.norm() + margin_;
+        if (now.distance > reach) continue;
+        Candidate a;
+        a.node = i;
+        a.obstacle = static_cast<Index>(o);
+        a.stiffness = model_.stiffness[k];
+        a.start = min0(now.distance);
+        a.limit = model_.obstacles[o].friction * -a.stiffness * a.start;
+        a.n = now.n;
+        a.origin = Vec3(node(c, i)) + (t > t0 ? g / (t - t0) : 0.0) * travel;
+        out.push_back(a);
+      }
+    }
+  });
+  for (const auto& part : found) candidates_.insert(candidates_.end(), part.begin(), part.end());
+}
+
+double ContactEnergy::add_force(const VecX& x, VecX& f) const {
+  double energy = 0;
+  const double slip = g_ * slip_speed_;
+  for (const Candidate& a : candidates_) {
+    const auto o = static_cast<std::size_t>(a.obstacle);
+    const Vec3 xi = node(x, a.node);
+    const SurfacePoint at = closest_point(model_.obstacles[o], placement_[o], xi);
+    const double gap = min0(at.distance), deeper = min0(at.distance - a.start);
+    const double damping = damping_ * a.stiffness / g_;
+    energy += 0.5 * a.stiffness * gap * gap + 0.5 * damping * deeper * deeper;
+    Vec3 force = -(a.stiffness * gap + damping * deeper) * at.n;
+    if (a.limit > 0) {
+      const Vec3 u = tangent(a.n) * (xi - a.origin);
+      const double length = u.norm();
+      energy += a.limit * (length < slip ? 0.5 * length * length / slip : length - 0.5 * slip);
+      force -= a.limit / std::max(length, slip) * u;
+    }
+    node(f, a.node) += force;
+  }
+  return energy;
+}
+
+void ContactEnergy::add_stiffness(const VecX& x, BlockMatrix& A) const {
+  const double slip = g_ * slip_speed_;
+  for (const Candidate& a : candidates_) {
+    const auto o = static_cast<std::size_t>(a.obstacle);
+    const Vec3 xi = node(x, a.node);
+    const SurfacePoint at = closest_point(model_.obstacles[o], placement_[o], xi);
+    auto D = A.block(A.pattern->col_begin[a.node]);
+    double normal = at.distance < 0 ? a.stiffness : 0.0;
+    if (at.distance < a.start) normal += damping_ * a.stiffness / g_;
+    D += normal * at.n * at.n.transpose();
+    if (a.limit == 0) continue;
+    const Mat3 P = tangent(a.n);
+    const Vec3 u = P * (xi - a.origin);
+    const double length = u.norm();
+    if (length < slip)
+      D += a.limit / slip * P;
+    else
+      D += a.limit / length * (P - u * u.transpose() / (length * length));
+  }
+}
+
+void ContactEnergy::add_kept_stiffness(const VecX& x, double t, double g, BlockMatrix& A) const {
+  for (const Contact& c : touching(model_, x, t))
+    A.block(A.pattern->col_begin[c.node]) +=
+        c.stiffness * (1 + damping_ / g) * c.n * c.n.transpose() +
+        c.friction * c.stiffness * c.depth / (g * slip_speed_) * tangent(c.n);
+}
+
+}  // namespace limber

@@ -1,0 +1,61 @@
+// Contact with obstacles as an energy of the nodes' positions, for solvers that go down an energy.
+//
+//   E(x) = K/2 min(0, gap(x))^2                                      penalty [J]
+//        + d K / (2 g) min(0, gap(x) - min(0, gap_k))^2              damping: resists going deeper only
+//        + mu N s(|P (x - c - g w)|)                                 friction
+//
+// gap is the signed distance from the obstacle where it is at the end of the stage, gap_k that of the start
+// of the step, g the stage's effective time step and (x - c)/g its velocity, w that of the obstacle's point,
+// P = I - n nT. s(u) = u^2/(2 e) up to e = g times the slip speed and u - e/2 beyond, so that friction is
+// viscous below the slip speed and Coulomb's above it. N and n of friction are those of the start of the
+// step (lagged), which is what makes it the gradient of an energy. The first derivatives are continuous;
+// gap's own second derivative is left out of the stiffness, which is positive semi-definite for it.
+#pragma once
+
+#include <limber/contact/detect.hpp>
+#include <limber/linalg/block_matrix.hpp>
+
+#include <vector>
+
+namespace limber {
+
+class ContactEnergy {
+ public:
+  // `damping`: d [s]; `slip_speed` [m/s]; `margin`: how far from an obstacle a node is looked at in any
+  // case [m].
+  ContactEnergy(const ContactModel& model, double damping, double slip_speed, double margin)
+      : model_(model), damping_(damping), slip_speed_(slip_speed), margin_(margin) {}
+
+  // The stage from the step's start (nodes at x0, time t0) to time t, where nodes are expected near `guess`.
+  // Only nodes that can come near an obstacle on the way are looked at from now on.
+  void pose(const VecX& x0, double t0, const VecX& guess, double t, const VecX& c, double g);
+
+  // Energy at x [J]; adds the force to f [N].
+  double add_force(const VecX& x, VecX& f) const;
+  // Adds the stiffness at x to A's diagonal blocks.
+  void add_stiffness(const VecX& x, BlockMatrix& A) const;
+
+  // What a factor that is kept over steps is made with: contacts of nodes at x at time t, all of them taken
+  // to stick, with effective time step g. It depends on nothing else, so that a restart makes the same.
+  void add_kept_stiffness(const VecX& x, double t, double g, BlockMatrix& A) const;
+
+  bool empty() const { return model_.empty(); }
+
+ private:
+  struct Candidate {
+    Index node = -1, obstacle = -1;
+    double stiffness = 0;        // K [N/m]
+    double start = 0;            // min(0, gap_k) [m]
+    double limit = 0;            // mu N [N]
+    Vec3 n = Vec3::Zero();       // of friction
+    Vec3 origin = Vec3::Zero();  // c + g w [m]
+  };
+
+  const ContactModel& model_;
+  double damping_, slip_speed_, margin_;
+  double g_ = 0;
+  std::vector<Placement> placement_;  // of the obstacles at the end of the stage
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace limber
