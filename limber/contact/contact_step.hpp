@@ -15,7 +15,8 @@ namespace limber {
 class ContactStep {
  public:
   // Contacts of the step from t to t + h for nodes at x that move at v and are expected to gain `dv` all
-  // alike. Whether a node sticks or slides goes by v alone: under load a node that sticks gains nothing.
+  // alike while none of them touches. Whether a node sticks or slides goes by v alone: under load a node that
+  // sticks gains nothing.
   void begin(const ContactModel& model, std::span<const Anchor> anchors, const VecX& x, const VecX& v,
              const Vec3& dv, double h, double t);
 

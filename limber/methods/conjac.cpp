@@ -1,6 +1,7 @@
 #include <limber/methods/conjac.hpp>
 
 #include <limber/core/error.hpp>
+#include <limber/methods/adaptive.hpp>
 #include <limber/methods/condensation.hpp>
 #include <limber/methods/dynamic_nodes.hpp>
 #include <limber/methods/reduced_step.hpp>
@@ -30,28 +31,27 @@ class ConJac final : public Stepper {
         rule_(time_rule(scene.method_options.at("time_rule"))),
         newton_steps_(scene.method_options.at("newton_steps")),
         static_start_(scene.method_options.at("static_start")),
-        solver_options_{scene.solver, scene.ordering} {}
+        solver_options_{scene.solver, scene.ordering} {
+    if (scene.method_options.contains("adaptive")) adaptive_options_ = scene.method_options["adaptive"];
+  }
 
-  // Algorithm 1; lines 4 to 8 may be tried more than once by the guarded rule.
+  // Algorithm 1; lines 4 to 8 may be tried more than once by the guarded rule. With adaptivity Algorithm 3.
   StepReport step(const Model& model, State& state, const StepInput& in) override {
     StepReport report;
     clock_.reset();
     if (!condensation_) prepare(model);
-    const bool switched = choose_active(model, state, in);
+    if (adaptivity_) adaptivity_->calm(state);
+    bool switched = choose_active(model, state, in);
     if (static_start_ && state.step == 0 && !start_quasistatic(model, state, in, report))
       return report;  // line 1
 
     const std::vector<Anchor> anchors = anchors_of(state);
-    begin_contacts(model, anchors, state, in, contact_, clock_);
     const Start start = measure_start(model, state, in);
-    // Again if the step shows that other nodes touch than was expected.
-    for (bool again = false;; again = true, ++report.iterations) {
-      if (!try_step(model, state, in, start, switched, again, report))
-        return fail(report, condensation_->why());
-      auto phase = clock_.phase("contact");
-      if (!contact_.revise(state.x)) break;
-      state.x = start.x;
-      state.v = start.v;
+    if (!touch_and_step(model, state, in, start, anchors, switched, report)) return report;
+    if (rouse(model, state, in, start)) {
+      switched |= choose_active(model, state, in);
+      ++report.iterations;
+      if (!touch_and_step(model, state, in, start, anchors, switched, report)) return report;
     }
     if (!model.contact.empty()) {
       auto phase = clock_.phase("contact");
@@ -63,16 +63,37 @@ class ConJac final : public Stepper {
     report.symbolic_analyses = condensation_->stats().analyses;
     report.extra["dynamic_nodes"] =
         static_cast<double>(std::count(state.dynamic.begin(), state.dynamic.end(), std::uint8_t{1}));
+    if (adaptivity_) report_liveliness(model, state, in, start, report);
     report.phases = clock_.phases();
     return report;
   }
 
   MethodFields fields(const Model& model, const State& state) const override {
     MethodFields f;
+    // Also before the first step: the page wants to know where the nodes are.
+    const bool adaptive = !adaptive_options_.is_null();
+    const DynamicNodes nodes = condensation_ ? nodes_ : choose_dynamic_nodes(model, adaptive);
     auto& dynamic = f.node["dynamic"];
     dynamic.assign(static_cast<std::size_t>(model.nodes()), 0.0);
-    for (std::size_t i = 0; i < nodes_.nodes.size() && i < state.dynamic.size(); ++i)
-      dynamic[nodes_.nodes[i]] = state.dynamic[i];
+    for (std::size_t i = 0; i < nodes.nodes.size() && i < state.dynamic.size(); ++i)
+      dynamic[nodes.nodes[i]] = state.dynamic[i];
+    if (state.dynamic.empty() && !adaptive)
+      for (std::size_t i = 0; i < static_cast<std::size_t>(nodes.chosen); ++i) dynamic[nodes.nodes[i]] = 1;
+    if (adaptive) {
+      auto& candidate = f.node["candidate"];
+      candidate.assign(dynamic.size(), 0.0);
+      for (Index i : nodes.nodes) candidate[i] = 1;
+      std::optional<Adaptivity> fresh;
+      const Adaptivity& adaptivity =
+          adaptivity_ ? *adaptivity_ : fresh.emplace(model, nodes, adaptive_options_);
+      f.regions = adaptivity.regions().names;
+      const std::vector<double> mean = adaptivity.means(state);
+      auto &region = f.element["region"], &lively = f.element["liveliness"];
+      for (Index r : adaptivity.regions().of_element) {
+        region.push_back(r + 1);
+        lively.push_back(r < 0 ? 0.0 : mean[r]);
+      }
+    }
     if (!model.contact.empty()) f.node["contact"] = contact_pressure(model, state);
     return f;
   }
@@ -84,6 +105,51 @@ class ConJac final : public Stepper {
     double elastic = 0, kinetic = 0, contact = 0;  // [J]
     double energy_excess = 0;
   };
+
+  // Lines 4 to 8, again if the step shows that other nodes touch than was expected.
+  bool touch_and_step(const Model& model, State& state, const StepInput& in, const Start& start,
+                      const std::vector<Anchor>& anchors, bool switched, StepReport& report) {
+    begin_contacts(model, anchors, state, in, contact_, clock_);
+    for (bool again = false;; again = true, ++report.iterations) {
+      if (!try_step(model, state, in, start, switched, again, report)) {
+        fail(report, condensation_->why());
+        return false;
+      }
+      auto phase = clock_.phase("contact");
+      if (!contact_.revise(state.x)) return true;
+      go_back(start, state);
+    }
+  }
+
+  static void go_back(const Start& start, State& state) {
+    state.x = start.x;
+    state.v = start.v;
+  }
+
+  // Algorithm 3, lines 4 to 8, for nodes that wake up. They do so before the step that shows that they
+  // should.
+  bool rouse(const Model& model, State& state, const StepInput& in, const Start& start) {
+    if (!adaptivity_) return false;
+    auto phase = clock_.phase("liveliness");
+    if (!adaptivity_->rouse(model, start.x, in.h, state)) return false;
+    go_back(start, state);
+    return true;
+  }
+
+  void report_liveliness(const Model& model, State& state, const StepInput& in, const Start& start,
+                         StepReport& report) {
+    {
+      auto phase = clock_.phase("liveliness");
+      adaptivity_->record(model, start.x, in.h, state);
+    }
+    report.extra["switches"] = adaptivity_->switches(state);
+    const std::vector<double> mean = adaptivity_->means(state);
+    for (std::size_t r = 0; r < mean.size(); ++r) {
+      const std::string& name = adaptivity_->regions().names[r];
+      report.extra["liveliness/" + name] = mean[r];
+      report.extra["dynamic/" + name] = adaptivity_->dynamic(state, static_cast<Index>(r)) ? 1 : 0;
+    }
+  }
 
   // Lines 4 to 8 with the present contacts. False: no factorisation.
   bool try_step(const Model& model, State& state, const StepInput& in, const Start& start, bool switched,
@@ -111,16 +177,18 @@ class ConJac final : public Stepper {
 
   void prepare(const Model& model) {
     auto phase = clock_.phase("analyze");
-    nodes_ = choose_dynamic_nodes(model);
+    nodes_ = choose_dynamic_nodes(model, !adaptive_options_.is_null());
+    if (!adaptive_options_.is_null()) adaptivity_.emplace(model, nodes_, adaptive_options_);
     condensation_.emplace(model, nodes_.nodes, solver_options_);
   }
 
-  // The scene's nodes are dynamic; reserve nodes of a piece only while nothing else fixes its rigid motions.
-  // True: somebody switched.
+  // The scene's nodes are dynamic, with adaptivity those of lively regions; reserve nodes of a piece only
+  // while nothing else fixes its rigid motions. True: somebody switched.
   bool choose_active(const Model& model, State& state, const StepInput& in) {
     const std::vector<std::uint8_t> before =
         std::exchange(state.dynamic, std::vector<std::uint8_t>(nodes_.nodes.size(), 0));
-    std::fill_n(state.dynamic.begin(), nodes_.chosen, std::uint8_t{1});
+    for (std::size_t i = 0; i < static_cast<std::size_t>(nodes_.chosen); ++i)
+      state.dynamic[i] = !adaptivity_ || adaptivity_->dynamic(state, nodes_.region[i]);
     std::vector<std::uint8_t> held = in.fixed;
     for (std::size_t i = 0; i < nodes_.nodes.size(); ++i)
       if (state.dynamic[i]) std::fill_n(held.begin() + 3 * nodes_.nodes[i], 3, std::uint8_t{1});
@@ -235,8 +303,7 @@ class ConJac final : public Stepper {
       return true;
     }
     if (reduced_.fraction > 0) {
-      state.x = start.x;
-      state.v = start.v;
+      go_back(start, state);
       return false;
     }
     // Implicit Euler gained energy all the same: take ever less of the motion, and of the stabilisation.
@@ -329,7 +396,8 @@ class ConJac final : public Stepper {
     const double balance = state.energy_excess + energy_gain_here(model, state, in, start);
     state.energy_excess = std::max(0.0, balance);
     // Impact and friction lose energy for good.
-    if (switched || contact_.active() > 0 || !(balance < 0)) return;
+    if (switched || (adaptivity_ && adaptivity_->relaxing(state))) return;
+    if (contact_.active() > 0 || !(balance < 0)) return;
     // Only what the body does beyond following its held nodes and moving as a rigid body may grow, so that
     // momentum is kept.
     const VecX base = condensation_->w + rigid_velocity(model, state.x, state.v - condensation_->w, in.fixed);
@@ -372,7 +440,10 @@ class ConJac final : public Stepper {
   const bool static_start_;
   const CholeskyOptions solver_options_;
 
+  nlohmann::json adaptive_options_;  // null: not adaptive
+
   DynamicNodes nodes_;
+  std::optional<Adaptivity> adaptivity_;
   std::optional<Condensation> condensation_;
   ReducedSystem reduced_;
   fem::Assembled trial_, next_;

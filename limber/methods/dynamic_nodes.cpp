@@ -28,12 +28,14 @@ Adjacency mesh_edges(const Model& model, bool uncut) {
   return edges;
 }
 
-// Lowers `distance` to the distance from `source` along the edges (Dijkstra), where that is less.
+// Lowers `distance` to the distance from `source` along the edges (Dijkstra), where that is less. `label`, if
+// given, becomes `name` there.
 void spread_distance(const std::vector<Vec3>& rest, const Adjacency& edges, Index source,
-                     std::vector<double>& distance) {
+                     std::vector<double>& distance, std::vector<Index>* label = nullptr, Index name = 0) {
   using Item = std::pair<double, Index>;
   std::priority_queue<Item, std::vector<Item>, std::greater<>> queue;
   distance[source] = 0;
+  if (label) (*label)[source] = name;
   queue.push({0.0, source});
   while (!queue.empty()) {
     const auto [d, i] = queue.top();
@@ -43,6 +45,7 @@ void spread_distance(const std::vector<Vec3>& rest, const Adjacency& edges, Inde
       const double through = d + (rest[j] - rest[i]).norm();
       if (through < distance[j]) {
         distance[j] = through;
+        if (label) (*label)[j] = name;
         queue.push({through, j});
       }
     }
@@ -99,7 +102,17 @@ std::vector<Index> spread_nodes(const std::vector<Vec3>& rest, const Adjacency& 
   return chosen;
 }
 
-DynamicNodes choose_dynamic_nodes(const Model& model) {
+NearestSource nearest_source(const Model& model, const std::vector<Index>& sources) {
+  NearestSource out;
+  out.source.assign(static_cast<std::size_t>(model.nodes()), -1);
+  out.distance.assign(static_cast<std::size_t>(model.nodes()), std::numeric_limits<double>::infinity());
+  const Adjacency edges = mesh_edges(model, true);
+  for (std::size_t k = 0; k < sources.size(); ++k)
+    spread_distance(model.mesh.rest, edges, sources[k], out.distance, &out.source, static_cast<Index>(k));
+  return out;
+}
+
+DynamicNodes choose_dynamic_nodes(const Model& model, bool may_switch) {
   // Chosen on the uncut body, so that a cut never moves them; both copies of a node that a cut went through
   // stay dynamic.
   DynamicNodes out;
@@ -109,11 +122,14 @@ DynamicNodes choose_dynamic_nodes(const Model& model) {
     return held[3 * static_cast<std::size_t>(i)] != 0 && held[3 * static_cast<std::size_t>(i) + 1] != 0;
   };
   auto take = [&](Index original) {
+    if (taken[original]) return;
     for (Index i = 0; i < model.nodes(); ++i)
-      if (model.origin[i] == original && !taken[i]) {
+      if (model.origin[i] == original) {
         taken[i] = 1;
         out.nodes.push_back(i);
+        out.region.push_back(out.regions);
       }
+    ++out.regions;
   };
   const Adjacency uncut = mesh_edges(model, true);
   for (const DynamicSpec& spec : model.scene->dynamic) {
@@ -140,7 +156,8 @@ DynamicNodes choose_dynamic_nodes(const Model& model) {
     std::vector<std::uint8_t> fixed = held;
     std::vector<Index> have, candidates;
     for (Index i : piece.nodes) (taken[i] ? have : candidates).push_back(i);
-    for (Index i : have) std::fill_n(fixed.begin() + 3 * i, 3, std::uint8_t{1});
+    if (!may_switch)
+      for (Index i : have) std::fill_n(fixed.begin() + 3 * i, 3, std::uint8_t{1});
     Vec3 center;
     if (free_rigid_motions(model, piece, x, fixed, center).cols() == 0) continue;
     // Four spread nodes of a solid are not in line; a piece of four nodes gets them all.

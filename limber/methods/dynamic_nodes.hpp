@@ -8,13 +8,24 @@
 namespace limber {
 
 struct DynamicNodes {
-  std::vector<Index> nodes;  // representative nodes: those of the scene first, then the reserve
-  Index chosen = 0;          // how many come from the scene
+  std::vector<Index> nodes;   // representative nodes: those of the scene first, then the reserve
+  Index chosen = 0;           // how many come from the scene
+  std::vector<Index> region;  // of the chosen: number of the node of the uncut body that it is a copy of
+  Index regions = 0;
 };
 
 // The scene's dynamic nodes, and a reserve: a few well-spread nodes of every piece that could be left with
 // too few dynamic and held nodes to fix its rigid motions. Reserve nodes are dynamic only while that is so.
-DynamicNodes choose_dynamic_nodes(const Model& model);
+// `may_switch`: the scene's nodes are not always dynamic, and cannot be counted on.
+DynamicNodes choose_dynamic_nodes(const Model& model, bool may_switch = false);
+
+// Of every node of the uncut body: which source (index into `sources`) is nearest along the edges, and how
+// far it is [m]. -1 and infinity where there is none.
+struct NearestSource {
+  std::vector<Index> source;
+  std::vector<double> distance;
+};
+NearestSource nearest_source(const Model& model, const std::vector<Index>& sources);
 
 using Adjacency = std::vector<std::vector<Index>>;  // neighbours of each node
 

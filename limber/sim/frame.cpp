@@ -36,9 +36,9 @@ std::vector<double> regions(const Model& model) {
 std::vector<float> to_float(const std::vector<double>& values) { return {values.begin(), values.end()}; }
 
 ReplayField replay_field(const std::string& name, const Field& field) {
-  static const std::map<std::string, std::string> units{{"velocity", "m/s"}, {"energy_density", "J/m^3"},
-                                                        {"force", "N"},      {"mass", "kg"},
-                                                        {"young", "Pa"},     {"density", "kg/m^3"}};
+  static const std::map<std::string, std::string> units{
+      {"velocity", "m/s"}, {"energy_density", "J/m^3"}, {"force", "N"},       {"mass", "kg"},
+      {"young", "Pa"},     {"density", "kg/m^3"},       {"liveliness", "1/s"}};
   const auto unit = units.find(name);
   return {name, unit == units.end() ? "" : unit->second, field.components, to_float(field.values)};
 }
@@ -163,8 +163,13 @@ ReplayTopology replay_topology(const Simulation& simulation) {
   out.surface_element = std::move(surface.elements);
   for (const Body& body : model.bodies)
     out.bodies.push_back({body.name, body.elements.begin, body.elements.end});
+  const MethodFields method = simulation.fields();
+  const auto own = method.element.find("region");  // the method's regions, or else the scene's sets
   out.regions.push_back("");
-  for (const auto& set : model.element_sets) out.regions.push_back(set.first);
+  if (own != method.element.end())
+    out.regions.insert(out.regions.end(), method.regions.begin(), method.regions.end());
+  else
+    for (const auto& set : model.element_sets) out.regions.push_back(set.first);
   Field young{1, {}}, fibre{3, {}};
   bool has_fibres = false;
   for (const ElementMaterial& m : model.mesh.material) {
@@ -174,9 +179,11 @@ ReplayTopology replay_topology(const Simulation& simulation) {
     for (int k = 0; k < 3; ++k) fibre.values.push_back(here ? m.fibre_direction[k] : 0.0);
   }
   out.element_fields.push_back(replay_field("young", young));
-  if (!model.element_sets.empty()) out.element_fields.push_back(replay_field("region", {1, regions(model)}));
+  if (own != method.element.end())
+    out.element_fields.push_back(replay_field("region", {1, own->second}));
+  else if (!model.element_sets.empty())
+    out.element_fields.push_back(replay_field("region", {1, regions(model)}));
   if (has_fibres) out.element_fields.push_back(replay_field("fibre", fibre));
-  const MethodFields method = simulation.fields();
   if (const auto candidate = method.node.find("candidate"); candidate != method.node.end())
     out.node_fields.push_back(replay_field("candidate", {1, candidate->second}));
   return out;
@@ -196,7 +203,7 @@ ReplayFrame replay_frame(const Simulation& simulation, const FrameFields& fields
     if (name != "displacement" && name != "candidate" && name != "mass")
       out.node_fields.push_back(replay_field(name, field));
   for (const auto& [name, field] : fields.element)
-    if (name != "young" && name != "poisson" && name != "density")
+    if (name != "young" && name != "poisson" && name != "density" && name != "region")
       out.element_fields.push_back(replay_field(name, field));
   for (const Obstacle& o : obstacles) {
     const Placement at = placement_at(o, state.t);
@@ -290,7 +297,8 @@ void FrameWriter::write_vtu_frame(const std::filesystem::path& file, const Frame
     region[e] = static_cast<Index>(all_regions[static_cast<std::size_t>(element)]);
   }
   grid.cell_data.push_back({"body", 1, std::span<const Index>(body)});
-  if (!model.element_sets.empty()) grid.cell_data.push_back({"region", 1, std::span<const Index>(region)});
+  if (!model.element_sets.empty() && fields.element.count("region") == 0)
+    grid.cell_data.push_back({"region", 1, std::span<const Index>(region)});
   grid.field_data.push_back({"TimeValue", 1, std::span<const double>(&state.t, 1)});
   VtuOptions options;
   options.single = true;

@@ -21,13 +21,15 @@ struct FactorRecord {
 };
 
 struct State {
-  double t = 0;                           // [s]
-  std::int64_t step = 0;                  // steps done
-  std::int64_t epoch = 0;                 // topology changes so far
-  VecX x;                                 // positions, 3n [m]
-  VecX v;                                 // velocities, 3n [m/s]
-  std::vector<std::uint8_t> dynamic;      // ConJac: representative node i is dynamic
-  std::vector<double> liveliness_window;  // ConJac: past metrics, representative-major [1/s]
+  double t = 0;                       // [s]
+  std::int64_t step = 0;              // steps done
+  std::int64_t epoch = 0;             // topology changes so far
+  VecX x;                             // positions, 3n [m]
+  VecX v;                             // velocities, 3n [m/s]
+  std::vector<std::uint8_t> dynamic;  // ConJac: representative node i is dynamic
+  std::vector<std::int64_t>
+      region_age;  // ConJac: steps that each region is dynamic, or (negative) quasistatic
+  std::vector<double> liveliness_window;  // ConJac: past metrics, region-major [1/s]
   std::int64_t liveliness_steps = 0;
   double energy_excess = 0;                 // ConJac's guard: energy gained and not yet lost again [J]
   std::vector<std::int64_t> contact_pairs;  // (node, obstacle) of every anchor of friction
@@ -46,6 +48,7 @@ void visit(S& state, Visitor&& visitor) {
   visitor("x", state.x);
   visitor("v", state.v);
   visitor("dynamic", state.dynamic);
+  visitor("region_age", state.region_age);
   visitor("liveliness_window", state.liveliness_window);
   visitor("liveliness_steps", state.liveliness_steps);
   visitor("energy_excess", state.energy_excess);

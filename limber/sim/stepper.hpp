@@ -47,6 +47,7 @@ struct StepReport {
 struct MethodFields {
   std::map<std::string, std::vector<double>> node;     // one number per node
   std::map<std::string, std::vector<double>> element;  // one number per element
+  std::vector<std::string> regions;  // what the numbers 1, 2, ... of the element field "region" are called
 };
 
 class Stepper {

@@ -45,6 +45,7 @@ State sample_state() {
   s.x = VecX::LinSpaced(30, -1, 1);
   s.v = VecX::LinSpaced(30, 0, 5);
   s.dynamic = {1, 0, 1};
+  s.region_age = {3, -7};
   s.liveliness_window = {0.5, 0.25};
   s.liveliness_steps = 2;
   s.events_done = {0};

@@ -1,0 +1,186 @@
+#include <limber/methods/adaptive.hpp>
+
+#include <limber/core/error.hpp>
+#include <limber/fem/assemble.hpp>
+#include <limber/scene/load.hpp>
+#include <limber/scene/selection.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace limber {
+namespace {
+
+// Elements by centroid or set, of `body` or (sets as "body/set") of all bodies.
+std::vector<Index> select_elements(const Model& model, const Selection& selection, const std::string& body) {
+  IndexRange range{0, static_cast<Index>(model.mesh.elements.size())};
+  std::string prefix;
+  if (!body.empty() || model.bodies.size() == 1) {
+    const auto found = body.empty() ? model.bodies.begin()
+                                    : std::find_if(model.bodies.begin(), model.bodies.end(),
+                                                   [&](const Body& b) { return b.name == body; });
+    if (found == model.bodies.end())
+      throw Error(ErrorKind::kInput, fmt::format("{}: no body is called \"{}\"", selection.where, body));
+    range = found->elements;
+    prefix = found->name + "/";
+  }
+  std::vector<Vec3> center;
+  for (Index e = range.begin; e < range.end; ++e) {
+    const Tet& t = model.mesh.elements[e];
+    const int k = t[3] < 0 ? 3 : 4;
+    Vec3 sum = Vec3::Zero();
+    for (int c = 0; c < k; ++c) sum += model.mesh.rest[t[c]];
+    center.push_back(sum / k);
+  }
+  IndexSets sets;
+  for (const auto& [name, members] : model.element_sets) {
+    if (name.compare(0, prefix.size(), prefix) != 0) continue;
+    auto& set = sets[name.substr(prefix.size())];
+    for (Index e : members) set.push_back(e - range.begin);
+  }
+  std::vector<Index> chosen = select(selection, center, sets);
+  for (Index& e : chosen) e += range.begin;
+  return chosen;
+}
+
+}  // namespace
+
+LivelyRegions make_regions(const Model& model, const DynamicNodes& nodes, const nlohmann::json& specs) {
+  const auto count = static_cast<std::size_t>(nodes.regions);
+  if (!specs.empty() && specs.size() != count)
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("/method/adaptive/regions: found {} regions, expected one for each of the {} nodes "
+                    "of /method/dynamic, in their order (nodes of one entry by their index), or none",
+                    specs.size(), count));
+  LivelyRegions out;
+  for (std::size_t r = 0; r < count; ++r) {
+    const std::string name = specs.empty() ? "" : specs[r].value("name", "");
+    out.names.push_back(name.empty() ? fmt::format("{}", r + 1) : name);
+    if (std::count(out.names.begin(), out.names.end(), out.names.back()) > 1)
+      throw Error(ErrorKind::kInput,
+                  fmt::format("/method/adaptive/regions/{}: there are two regions \"{}\"", r, name));
+  }
+
+  std::vector<Index> sources(count, -1);
+  for (std::size_t k = static_cast<std::size_t>(nodes.chosen); k-- > 0;)
+    sources[nodes.region[k]] = model.origin[nodes.nodes[k]];
+  const NearestSource nearest = nearest_source(model, sources);
+  out.of_element.reserve(model.mesh.elements.size());
+  for (const Tet& t : model.mesh.elements) {
+    Index best = model.origin[t[0]];
+    for (int c = 1; c < 4; ++c)
+      if (t[c] >= 0 && nearest.distance[model.origin[t[c]]] < nearest.distance[best])
+        best = model.origin[t[c]];
+    out.of_element.push_back(nearest.source[best]);
+  }
+  for (std::size_t r = 0; r < count && !specs.empty(); ++r) {
+    if (!specs[r].contains("elements")) continue;
+    // What the region says is its own, and nothing else.
+    for (Index& region : out.of_element)
+      if (region == static_cast<Index>(r)) region = -1;
+  }
+  for (std::size_t r = 0; r < count && !specs.empty(); ++r) {
+    if (!specs[r].contains("elements")) continue;
+    const Selection selection =
+        read_selection(specs[r]["elements"], fmt::format("/method/adaptive/regions/{}/elements", r));
+    for (Index e : select_elements(model, selection, specs[r].value("body", "")))
+      out.of_element[e] = static_cast<Index>(r);
+  }
+  const std::vector<double>& volume = fem::rest_volume(*model.elements);
+  out.volume.assign(count, 0.0);
+  for (std::size_t e = 0; e < out.of_element.size(); ++e)
+    if (out.of_element[e] >= 0) out.volume[out.of_element[e]] += volume[e];
+  return out;
+}
+
+std::vector<double> liveliness(const Model& model, const LivelyRegions& regions, const VecX& x0,
+                               const VecX& x1, double h, std::vector<Mat3>& Sdot) {
+  fem::stretch_rates(*model.elements, 0.5 * (x0 + x1), (x1 - x0) / h, Sdot);
+  const std::vector<double>& volume = fem::rest_volume(*model.elements);
+  std::vector<double> metric(regions.names.size(), 0.0);
+  for (std::size_t e = 0; e < Sdot.size(); ++e) {
+    const Index r = regions.of_element[e];
+    if (r >= 0) metric[r] += volume[e] * Sdot[e].cwiseAbs().mean();
+  }
+  for (std::size_t r = 0; r < metric.size(); ++r)
+    if (regions.volume[r] > 0) metric[r] /= regions.volume[r];
+  return metric;
+}
+
+Adaptivity::Adaptivity(const Model& model, const DynamicNodes& nodes, const nlohmann::json& options)
+    : regions_(make_regions(model, nodes, options.at("regions"))),
+      wake_(options.at("threshold")),
+      sleep_(options.at("hysteresis").get<double>() * wake_),
+      window_(options.at("window")),
+      start_dynamic_(options.at("start_dynamic")) {}
+
+double Adaptivity::mean(const State& state, Index region) const {
+  const double* past = state.liveliness_window.data() + static_cast<std::ptrdiff_t>(region) * window_;
+  const std::int64_t count = std::min<std::int64_t>(state.liveliness_steps, window_);
+  double sum = 0;
+  for (std::int64_t k = 0; k < count; ++k) sum += past[k];
+  return count > 0 ? sum / static_cast<double>(count) : 0.0;
+}
+
+std::vector<double> Adaptivity::means(const State& state) const {
+  std::vector<double> out(regions_.names.size(), 0.0);
+  if (state.liveliness_window.size() != out.size() * static_cast<std::size_t>(window_)) return out;
+  for (std::size_t r = 0; r < out.size(); ++r) out[r] = mean(state, static_cast<Index>(r));
+  return out;
+}
+
+void Adaptivity::calm(State& state) {
+  const std::size_t count = regions_.names.size();
+  if (state.region_age.size() != count) {
+    state.region_age.assign(count, start_dynamic_ ? 1 : -1);
+    state.liveliness_window.assign(count * static_cast<std::size_t>(window_), 0.0);
+    state.liveliness_steps = 0;
+    before_ = state.region_age;
+    return;
+  }
+  before_ = state.region_age;
+  for (std::size_t r = 0; r < count; ++r) {
+    std::int64_t& age = state.region_age[r];
+    age += age > 0 ? 1 : -1;
+    // Not before the window tells of nothing but dynamic steps.
+    if (age > window_ && mean(state, static_cast<Index>(r)) < sleep_) age = -1;
+  }
+}
+
+bool Adaptivity::rouse(const Model& model, const VecX& x0, double h, State& state) {
+  if (std::none_of(state.region_age.begin(), state.region_age.end(), [](std::int64_t a) { return a < 0; }))
+    return false;
+  const std::vector<double> metric = liveliness(model, regions_, x0, state.x, h, Sdot_);
+  bool any = false;
+  for (std::size_t r = 0; r < metric.size(); ++r)
+    if (state.region_age[r] < 0 && metric[r] > wake_) {
+      state.region_age[r] = 1;
+      any = true;
+    }
+  return any;
+}
+
+int Adaptivity::switches(const State& state) const {
+  int count = 0;
+  for (std::size_t r = 0; r < before_.size(); ++r) count += (before_[r] > 0) != (state.region_age[r] > 0);
+  return count;
+}
+
+void Adaptivity::record(const Model& model, const VecX& x0, double h, State& state) {
+  const std::vector<double> metric = liveliness(model, regions_, x0, state.x, h, Sdot_);
+  const auto slot = static_cast<std::size_t>(state.liveliness_steps % window_);
+  for (std::size_t r = 0; r < metric.size(); ++r)
+    state.liveliness_window[r * static_cast<std::size_t>(window_) + slot] = metric[r];
+  ++state.liveliness_steps;
+}
+
+bool Adaptivity::dynamic(const State& state, Index region) const { return state.region_age[region] > 0; }
+
+bool Adaptivity::relaxing(const State& state) const {
+  return std::any_of(state.region_age.begin(), state.region_age.end(),
+                     [&](std::int64_t age) { return age < 0 && age >= -window_; });
+}
+
+}  // namespace limber
