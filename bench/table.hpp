@@ -1,0 +1,39 @@
+// A table of results, written as CSV and as Markdown.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace limber {
+
+inline std::string joined(const std::vector<std::string>& cells, const char* apart) {
+  std::string s;
+  for (const auto& c : cells) s += (s.empty() ? "" : apart) + c;
+  return s;
+}
+
+struct Table {
+  std::vector<std::string> head;
+  std::vector<std::vector<std::string>> rows;
+
+  // Writes folder/name.csv and folder/name.md, and prints the latter.
+  void write(const std::string& folder, const std::string& name) const {
+    std::string csv = joined(head, ",") + "\n", md = "| " + joined(head, " | ") + " |\n|";
+    for (std::size_t k = 0; k < head.size(); ++k) md += "---|";
+    md += "\n";
+    for (const auto& r : rows) {
+      csv += joined(r, ",") + "\n";
+      md += "| " + joined(r, " | ") + " |\n";
+    }
+    fmt::print("\n{}", md);
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder + "/" + name + ".csv") << csv;
+    std::ofstream(folder + "/" + name + ".md") << md;
+  }
+};
+
+}  // namespace limber
