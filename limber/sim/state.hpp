@@ -21,14 +21,13 @@ struct FactorRecord {
 };
 
 struct State {
-  double t = 0;                       // [s]
-  std::int64_t step = 0;              // steps done
-  std::int64_t epoch = 0;             // topology changes so far
-  VecX x;                             // positions, 3n [m]
-  VecX v;                             // velocities, 3n [m/s]
-  std::vector<std::uint8_t> dynamic;  // ConJac: representative node i is dynamic
-  std::vector<std::int64_t>
-      region_age;  // ConJac: steps that each region is dynamic, or (negative) quasistatic
+  double t = 0;                           // [s]
+  std::int64_t step = 0;                  // steps done
+  std::int64_t epoch = 0;                 // topology changes so far
+  VecX x;                                 // positions, 3n [m]
+  VecX v;                                 // velocities, 3n [m/s]
+  std::vector<std::uint8_t> dynamic;      // ConJac: representative node i is dynamic
+  std::vector<std::int64_t> region_age;   // ConJac: steps that a region is dynamic; negative: quasistatic
   std::vector<double> liveliness_window;  // ConJac: past metrics, region-major [1/s]
   std::int64_t liveliness_steps = 0;
   double energy_excess = 0;                 // ConJac's guard: energy gained and not yet lost again [J]
