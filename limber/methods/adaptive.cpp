@@ -149,10 +149,19 @@ void Adaptivity::calm(State& state) {
   }
 }
 
+const std::vector<double>& Adaptivity::measure(const Model& model, const VecX& x0, double h, const VecX& x1) {
+  if (x0_.size() != x0.size() || x0_ != x0 || x1_ != x1) {
+    x0_ = x0;
+    x1_ = x1;
+    metric_ = liveliness(model, regions_, x0, x1, h, Sdot_);
+  }
+  return metric_;
+}
+
 bool Adaptivity::rouse(const Model& model, const VecX& x0, double h, State& state) {
   if (std::none_of(state.region_age.begin(), state.region_age.end(), [](std::int64_t a) { return a < 0; }))
     return false;
-  const std::vector<double> metric = liveliness(model, regions_, x0, state.x, h, Sdot_);
+  const std::vector<double>& metric = measure(model, x0, h, state.x);
   bool any = false;
   for (std::size_t r = 0; r < metric.size(); ++r)
     if (state.region_age[r] < 0 && metric[r] > wake_) {
@@ -169,7 +178,7 @@ int Adaptivity::switches(const State& state) const {
 }
 
 void Adaptivity::record(const Model& model, const VecX& x0, double h, State& state) {
-  const std::vector<double> metric = liveliness(model, regions_, x0, state.x, h, Sdot_);
+  const std::vector<double>& metric = measure(model, x0, h, state.x);
   const auto slot = static_cast<std::size_t>(state.liveliness_steps % window_);
   for (std::size_t r = 0; r < metric.size(); ++r)
     state.liveliness_window[r * static_cast<std::size_t>(window_) + slot] = metric[r];

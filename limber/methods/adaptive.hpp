@@ -61,12 +61,16 @@ class Adaptivity {
 
  private:
   double mean(const State& state, Index region) const;
+  // liveliness() of this step; the elements are not asked twice about the same motion.
+  const std::vector<double>& measure(const Model& model, const VecX& x0, double h, const VecX& x1);
 
   LivelyRegions regions_;
   double wake_, sleep_;  // [1/s]
   Index window_;         // [steps]
   bool start_dynamic_;
   std::vector<std::int64_t> before_;  // ages before the step
+  std::vector<double> metric_;
+  VecX x0_, x1_;  // what metric_ was measured for
   std::vector<Mat3> Sdot_;
 };
 

@@ -11,6 +11,7 @@
 #include <Eigen/Cholesky>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace limber {
@@ -53,6 +54,10 @@ class Condensation {
 
   const std::string& why() const { return why_; }
   const CholeskyStats& stats() const { return solver_.stats(); }
+  // Where the values of K and of its factor are: the same in every step, or something was allocated.
+  std::pair<const void*, const void*> storage() const {
+    return {system.K.values.data(), solver_.factor_values().data()};
+  }
 
  private:
   bool factor(const StepInput& in);

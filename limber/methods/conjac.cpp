@@ -143,6 +143,8 @@ class ConJac final : public Stepper {
       adaptivity_->record(model, start.x, in.h, state);
     }
     report.extra["switches"] = adaptivity_->switches(state);
+    const auto storage = std::exchange(storage_, condensation_->storage());
+    report.extra["allocations"] = storage.first != nullptr && storage != storage_ ? 1 : 0;
     const std::vector<double> mean = adaptivity_->means(state);
     for (std::size_t r = 0; r < mean.size(); ++r) {
       const std::string& name = adaptivity_->regions().names[r];
@@ -450,7 +452,8 @@ class ConJac final : public Stepper {
   VecX trial_x_;  // where trial_ was assembled at the end of the last step
   std::vector<double> trial_activation_;
   ContactStep contact_;
-  double fraction_ = 0;  // where in the step it was linearised
+  std::pair<const void*, const void*> storage_{};  // of K and its factor in the last step
+  double fraction_ = 0;                            // where in the step it was linearised
   VecX outer_, force_, correction_, closing_;
   double dissipated_ = 0;  // by Rayleigh damping in this step [J]
   PhaseClock clock_;

@@ -128,6 +128,7 @@ TEST(Adaptive, WakesFallsAsleepAndRestsWhereStaticsSays) {
     switches += r.extra.at("switches");
     most = std::max(most, r.dofs);
     ASSERT_EQ(r.symbolic_analyses, 1);
+    ASSERT_EQ(r.extra.at("allocations"), 0);
   }
   EXPECT_EQ(most, 9);
   EXPECT_EQ(r.dofs, 0);  // stabilisation alone
@@ -286,6 +287,43 @@ TEST(Adaptive, ACutThroughARepresentativeNodeGoesOn) {
   EXPECT_EQ(sim.state().region_age.size(), 2u);
   EXPECT_EQ(r.symbolic_analyses, 1);
   EXPECT_EQ(r.extra.count("liveliness/2"), 1u);
+}
+
+// A block thrown down in seeded orientations.
+TEST(Landing, AnyOrientationComesToRest) {
+  for (unsigned seed : {1u, 2u, 3u}) {
+    auto s = bar({.1, .06, .04}, {6, 4, 3}, 4e4, .45, false);
+    s->gravity = {0, 0, -9.81};
+    s->damping_stiffness = 4e-3;
+    ObstacleSpec floor;
+    floor.shape = "plane";
+    floor.normal = {0, 0, 1};
+    s->obstacles.push_back(floor);
+    std::mt19937 random(seed);
+    std::normal_distribution<double> normal;
+    const Eigen::AngleAxisd turn(
+        Eigen::Quaterniond(normal(random), normal(random), normal(random), normal(random)).normalized());
+    s->bodies[0].rotation = turn.angle() * turn.axis();
+    s->bodies[0].translation = {0, 0, .2};
+    use_conjac(*s, {});
+    DynamicSpec spread;
+    spread.automatic = 8;
+    s->dynamic.push_back(spread);
+    Simulation sim = simulate(s);
+    double deepest = 0, least = total_energy(sim);
+    const double fall = .2 * 9.81 * sim.model().mass.sum() / 3;
+    for (int k = 0; k < 600; ++k) {
+      deepest = std::max(deepest, sim.step().extra.at("contact_depth"));
+      const double e = total_energy(sim);
+      EXPECT_LT(e - least, 3e-3 * fall) << "seed " << seed << " step " << k;
+      least = std::min(least, e);
+    }
+    EXPECT_LT(deepest, .01 * .1) << seed;
+    const VecX x = sim.state().x;
+    run(sim, 50);
+    EXPECT_LT(measure(sim.model(), sim.state(), {}).max_speed, 1e-4) << seed;
+    EXPECT_LT((sim.state().x - x).cwiseAbs().maxCoeff(), 1e-5) << seed;
+  }
 }
 
 }  // namespace
