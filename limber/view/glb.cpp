@@ -116,8 +116,9 @@ int material(Builder& b, const char* name, const Rgb& color, float roughness) {
                                 {"roughnessFactor", roughness}}}});
 }
 
-// Weights (frames x targets) and shapes (3n x targets) of a motion.
+// A motion as base + shapes * weights: weights (frames x targets) from 0 to 1, shapes (3n x targets).
 struct Modes {
+  Eigen::VectorXf base;
   MatXf weights, shapes;
 };
 
@@ -126,6 +127,7 @@ Modes find_modes(const MatXf& x, double tolerance, int limit) {
   const Eigen::Index frames = x.cols();
   MatXf d = x.colwise() - x.col(0);
   Modes out;
+  out.base = x.col(0);
   out.weights.resize(frames, 0);
   out.shapes.resize(x.rows(), 0);
   if (frames < 2 || d.cwiseAbs().maxCoeff() <= tolerance) return out;
@@ -137,10 +139,11 @@ Modes find_modes(const MatXf& x, double tolerance, int limit) {
     const Eigen::VectorXf u = eigen.eigenvectors().col(frames - 1 - k).cast<float>();
     const Eigen::VectorXf shape = rest * u;  // already scaled: u has unit length
     rest -= shape * u.transpose();
-    // Largest weight 1: sliders of modelling programs run from -1 to 1.
-    const float scale = u.cwiseAbs().maxCoeff();
-    weights.push_back(u / scale);
-    shapes.push_back(shape * scale);
+    // Sliders of modelling programs run from 0 to 1, and Blender cuts off what lies outside.
+    const float low = u.minCoeff(), high = u.maxCoeff();
+    weights.push_back((u.array() - low) / (high - low));
+    shapes.push_back(shape * (high - low));
+    out.base += shape * low;
   }
   const auto count = static_cast<Eigen::Index>(weights.size());
   out.weights.resize(frames, count);
@@ -149,9 +152,6 @@ Modes find_modes(const MatXf& x, double tolerance, int limit) {
     out.weights.col(k) = weights[static_cast<std::size_t>(k)];
     out.shapes.col(k) = shapes[static_cast<std::size_t>(k)];
   }
-  // The first frame is the base: its weights must be zero.
-  const Eigen::RowVectorXf first = out.weights.row(0);
-  out.weights.rowwise() -= first;
   return out;
 }
 
@@ -197,9 +197,9 @@ void add_epoch(Builder& b, int parent, int paint, const ReplayReader& reader, co
       for (Eigen::Index d = 0; d < 3; ++d) out.push_back(of_nodes[3 * i + d]);
     return out;
   };
-  auto normals = [&](Eigen::Index f) {
+  auto normals = [&](const Eigen::VectorXf& at) {
     std::vector<Vec3f> p(static_cast<std::size_t>(n));
-    for (Eigen::Index i = 0; i < n; ++i) p[static_cast<std::size_t>(i)] = x.col(f).segment<3>(3 * i);
+    for (Eigen::Index i = 0; i < n; ++i) p[static_cast<std::size_t>(i)] = at.segment<3>(3 * i);
     std::vector<Vec3f> g = group_normals(groups, part.topology.surface, p);
     Eigen::VectorXf out(3 * vertices);
     for (Eigen::Index i = 0; i < vertices; ++i) {
@@ -209,11 +209,11 @@ void add_epoch(Builder& b, int parent, int paint, const ReplayReader& reader, co
     }
     return out;
   };
-  const Eigen::VectorXf normal0 = normals(0);
+  const Eigen::VectorXf normal0 = normals(modes.base);
   MatXf normal_shapes;
   if (targets > 0) {  // the turn of the normals, fitted to the same weights
     MatXf dn(3 * vertices, count);
-    for (Eigen::Index f = 0; f < count; ++f) dn.col(f) = normals(f) - normal0;
+    for (Eigen::Index f = 0; f < count; ++f) dn.col(f) = normals(x.col(f)) - normal0;
     const MatX W = modes.weights.cast<double>();
     const MatX inverse =
         (W.transpose() * W + 1e-9 * MatX::Identity(targets, targets)).ldlt().solve(W.transpose());
@@ -222,7 +222,7 @@ void add_epoch(Builder& b, int parent, int paint, const ReplayReader& reader, co
 
   json primitive{
       {"attributes",
-       {{"POSITION", b.floats(spread(x.col(0)), "VEC3", 3, true, 34962)},
+       {{"POSITION", b.floats(spread(modes.base), "VEC3", 3, true, 34962)},
         {"NORMAL", b.floats(std::span<const float>(normal0.data(), static_cast<std::size_t>(normal0.size())),
                             "VEC3", 3, false, 34962)}}},
       {"indices", b.indices(corners)},
@@ -236,7 +236,7 @@ void add_epoch(Builder& b, int parent, int paint, const ReplayReader& reader, co
   }
   const std::string name = o.body.empty() ? reader.header().scene : o.body;
   json mesh{{"name", name}, {"primitives", json::array({std::move(primitive)})}};
-  if (targets > 0) mesh["weights"] = std::vector<float>(static_cast<std::size_t>(targets), 0.0f);
+  for (Eigen::Index k = 0; k < targets; ++k) mesh["weights"].push_back(modes.weights(0, k));
   const int mesh_id = b.push("meshes", std::move(mesh));
   const int node = b.node(
       {{"name", topology == 0 ? name : fmt::format("{} after cut {}", name, topology)}, {"mesh", mesh_id}},

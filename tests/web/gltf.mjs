@@ -31,6 +31,7 @@ const [times, weights] = [numbers(sampler.input), numbers(sampler.output)];
 const primitive = gltf.meshes[gltf.nodes[channel.target.node].mesh].primitives[0];
 const base = numbers(primitive.attributes.POSITION);
 const targets = primitive.targets.map((t) => numbers(t.POSITION));
+check(weights.every((w) => w >= 0 && w <= 1), "bar.glb: weights are from 0 to 1, as Blender wants them");
 check(times.length === 60 && weights.length === 60 * targets.length, `bar.glb: 60 frames from ${targets.length} shapes`);
 check(targets.length < 20, "bar.glb: a bending bar needs few shapes");
 const truth = JSON.parse(readFileSync(`${root}/bar/truth.json`, "utf8"));
