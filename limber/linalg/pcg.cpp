@@ -6,6 +6,12 @@ namespace limber {
 
 PcgResult pcg(const BlockMatrix& A, const VecX& b, const Preconditioner& precondition, double tolerance,
               int max_iterations, VecX& x) {
+  return pcg([&](const VecX& p, VecX& Ap) { multiply(A, p, Ap); }, b, precondition, tolerance, max_iterations,
+             x);
+}
+
+PcgResult pcg(const Product& A, const VecX& b, const Preconditioner& precondition, double tolerance,
+              int max_iterations, VecX& x) {
   PcgResult result;
   x.setZero(b.size());
   const double norm = b.norm();
@@ -19,7 +25,7 @@ PcgResult pcg(const BlockMatrix& A, const VecX& b, const Preconditioner& precond
   double rz = r.dot(z);
   result.residual = 1;
   while (result.iterations < max_iterations && rz > 0) {
-    multiply(A, p, Ap);
+    A(p, Ap);
     ++result.iterations;
     const double curvature = p.dot(Ap);
     if (!(curvature > 0)) break;

@@ -22,6 +22,11 @@ struct PcgResult {
 PcgResult pcg(const BlockMatrix& A, const VecX& b, const Preconditioner& precondition, double tolerance,
               int max_iterations, VecX& x);
 
+// The same for an A that is only known by its products, y = A x.
+using Product = std::function<void(const VecX& x, VecX& y)>;
+PcgResult pcg(const Product& A, const VecX& b, const Preconditioner& precondition, double tolerance,
+              int max_iterations, VecX& x);
+
 // The inverse of the 3x3 diagonal blocks.
 class BlockJacobi {
  public:

@@ -41,6 +41,7 @@ SolverOptions solver_options(const nlohmann::json& o) {
   return s;
 }
 
+constexpr int kContactRevisions = 2;
 const double kAlpha = 1 - std::sqrt(0.5);  // of SDIRK2, (2 - sqrt 2)/2
 
 class Implicit final : public Stepper {
@@ -153,10 +154,25 @@ class Implicit final : public Stepper {
     VecX v = state.v;
     restore_fixed(in, v);
     const StageContext context{in.t + offset, in.t, &start, &v, in.h, first};
-    const SolverReport r =
-        solver_.solve(*stage_, context, state.factor, x, move ? moving_ : standing_, clock_);
+    SolverReport r = solver_.solve(*stage_, context, state.factor, x, move ? moving_ : standing_, clock_);
     add(r);
+    // Bodies may have gone into each other where nobody looked: again, with these contacts.
+    for (int k = 0; k < kContactRevisions && r.converged && revise_contact(x); ++k) {
+      ++total_.fallbacks["contact_revision"];
+      {
+        auto phase = clock_.phase("force");
+        stage_->evaluate(x, standing_);
+        ++total_.evaluations;
+      }
+      r = solver_.solve(*stage_, context, state.factor, x, standing_, clock_);
+      add(r);
+    }
     return r.converged;
+  }
+
+  bool revise_contact(const VecX& x) {
+    auto phase = clock_.phase("contact");
+    return stage_->revise_contact(x);
   }
 
   bool one_stage(State& state, const StepInput& in, const StageRule& rule) {
@@ -216,6 +232,8 @@ class Implicit final : public Stepper {
   }
 
   void report_contacts(const Model& model, const State& state, const StepInput& in, StepReport& report) {
+    if (model.scene->method_options.at("body_contact"))
+      report.extra["body_contacts"] = static_cast<double>(stage_->body_contacts());
     if (model.contact.empty()) return;
     auto phase = clock_.phase("contact");
     double deepest = 0;

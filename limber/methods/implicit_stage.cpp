@@ -20,6 +20,11 @@ ImplicitStage::ImplicitStage(const Model& model)
       strain_damping_(model.scene->method_options.at("strain_damping")),
       contact_(model.contact, model.scene->method_options.at("contact_damping"),
                model.scene->method_options.at("slip_speed"), kContactMargin * model.size) {
+  const nlohmann::json& o = model.scene->method_options;
+  if (o.at("body_contact"))
+    bodies_.emplace(model.mesh,
+                    BodyContactOptions{model.scene->contact.stiffness, model.scene->contact.friction,
+                                       o.at("contact_damping"), o.at("slip_speed")});
   const std::vector<double>& volume = fem::rest_volume(*model.elements);
   for (std::size_t e = 0; e < volume.size(); ++e) elastic_scale_ += model.mesh.material[e].young * volume[e];
 }
@@ -80,7 +85,8 @@ void ImplicitStage::evaluate(const VecX& x, Point& p) {
   const double inertia = 0.5 * d.dot(weight_.cwiseProduct(d)), elastic = stiffness_ * force_.energy;
   const double load = constant_.dot(x - c_);
   contact_force_.setZero(x.size());
-  const double touch = contact_.add_force(x, contact_force_);
+  double touch = contact_.add_force(x, contact_force_);
+  if (bodies_) touch += bodies_->add_force(x, contact_force_);
   p.energy = inertia + elastic + touch - load;
   p.scale = touch + inertia + std::abs(elastic) + stiffness_ * elastic_scale_ + std::abs(load);
   p.r = weight_.cwiseProduct(d) - stiffness_ * force_.f - contact_force_ - constant_;
@@ -104,10 +110,14 @@ void ImplicitStage::build(const VecX& x, const MatrixKey& key, fem::Projection p
   if (A.pattern != system_.K.pattern) A = BlockMatrix(system_.K.pattern);
   A.values.swap(system_.K.values);
   scale_and_add_mass(A, stiffness, mass * model_.mass);
-  if (kept)
-    contact_.add_kept_stiffness(x, kept->t, key.gamma > 0 ? key.gamma : kept->h, A);
-  else
+  if (kept) {
+    const double g = key.gamma > 0 ? key.gamma : kept->h;
+    contact_.add_kept_stiffness(x, kept->t, g, A);
+    if (bodies_) bodies_->add_kept_diagonal(x, g, A);
+  } else {
     contact_.add_stiffness(x, A);
+    if (bodies_) bodies_->add_diagonal(x, A);
+  }
 }
 
 void ImplicitStage::eliminate(const MatrixKey& key, BlockMatrix& A) const {

@@ -21,11 +21,13 @@
 // ours.
 #pragma once
 
+#include <limber/contact/body_contact.hpp>
 #include <limber/contact/contact_energy.hpp>
 #include <limber/fem/assemble.hpp>
 #include <limber/fem/dof.hpp>
 #include <limber/sim/model.hpp>
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -68,7 +70,11 @@ class ImplicitStage {
   // `guess`.
   void pose_contact(const VecX& x0, double t0, const VecX& guess, double t) {
     contact_.pose(x0, t0, guess, t, c_, rule_.gamma);
+    if (bodies_) bodies_->pose(x0, guess, c_, rule_.gamma);
   }
+  // Looks for contacts between bodies at x that are not part of the problem yet. True: there were some.
+  bool revise_contact(const VecX& x) { return bodies_ && bodies_->revise(x); }
+  Index body_contacts() const { return bodies_ ? static_cast<Index>(bodies_->pairs().size()) : 0; }
 
   struct Point {
     double energy = 0;    // E(x) up to a constant [J]
@@ -88,6 +94,14 @@ class ImplicitStage {
               fem::Projection projection = fem::Projection::kPsd, const KeptAt* kept = nullptr);
   // The same, and the held degrees of freedom's share of A d on the right side: y = A d for d zero elsewhere.
   void matrix(const VecX& x, const MatrixKey& key, const VecX& d, BlockMatrix& A, VecX& y);
+
+  // Contacts between bodies couple nodes that no element joins. A has their diagonal blocks; y = A p with all
+  // of them, at x, is
+  void multiply(const BlockMatrix& A, const VecX& x, const VecX& p, VecX& y) const {
+    limber::multiply(A, p, y);
+    if (bodies_) bodies_->multiply_rest(x, p, key_.fixed, y);
+  }
+  bool coupled() const { return body_contacts() > 0; }
 
   const Model& model() const { return model_; }
   const MatrixKey& key() const { return key_; }
@@ -116,6 +130,7 @@ class ImplicitStage {
   fem::StrainTerm strain_;
   std::vector<double> other_strain_;
   ContactEnergy contact_;
+  std::optional<BodyContact> bodies_;
   VecX contact_force_;
   fem::Assembled force_, system_;
 };

@@ -21,6 +21,7 @@ constexpr double kDifferenceShare = 1e-3;
 constexpr double kArmijo = 1e-4;
 constexpr double kShortestStep = 1.0 / 1024;
 constexpr int kPcgLimit = 1000;
+constexpr double kRenewal = 1.5;  // how much cheaper a new factor must look: first rates are optimistic
 
 // The last pairs s = x1 - x0, y = r1 - r0, on top of an initial inverse.
 class Lbfgs {
@@ -354,11 +355,11 @@ void NewtonSolver::direction_pcg(Run& run, VecX& d) {
       step_cost_ += cost_.assemble;
     }
     auto phase = run.clock.phase("solve");
-    const PcgResult result =
-        options_.choice.linear == Linear::kPlain
-            ? pcg(A_, b, BlockJacobi(A_), options_.pcg_tolerance, kPcgLimit, d)
-            : pcg(
-                  A_, b, [&](VecX& z) { factor_.solve(z); }, options_.pcg_tolerance, kPcgLimit, d);
+    const Preconditioner factor = [&](VecX& z) { factor_.solve(z); };
+    const Preconditioner inverse =
+        options_.choice.linear == Linear::kPlain ? Preconditioner(BlockJacobi(A_)) : factor;
+    const PcgResult result = pcg([&](const VecX& p, VecX& y) { run.stage.multiply(A_, run.x, p, y); }, b,
+                                 inverse, options_.pcg_tolerance, kPcgLimit, d);
     run.report.pcg += result.iterations;
     step_cost_ += result.iterations * cost_.solve;
     return result.converged;
@@ -378,8 +379,16 @@ NewtonSolver::End NewtonSolver::newton(Run& run, int limit) {
       if (!factor_positive(run, run.x, run.stage.key(), nullptr, nullptr, [&] { return direct_.factor(A_); }))
         return End::kBroken;
       auto phase = run.clock.phase("solve");
-      d = -run.point.r;
-      direct_.solve(d);
+      const VecX b = -run.point.r;
+      if (run.stage.coupled()) {  // the factor lacks the coupling of bodies that touch
+        const PcgResult result =
+            pcg([&](const VecX& p, VecX& y) { run.stage.multiply(A_, run.x, p, y); }, b,
+                [&](VecX& z) { direct_.solve(z); }, options_.pcg_tolerance, kPcgLimit, d);
+        run.report.pcg += result.iterations;
+      } else {
+        d = b;
+        direct_.solve(d);
+      }
     } else {
       direction_pcg(run, d);
     }
@@ -423,7 +432,7 @@ NewtonSolver::End NewtonSolver::lbfgs(Run& run, int limit) {
       const double stay = progress.remaining(run.target) * iteration;
       const double left = std::log(run.point.norm / run.target);
       const double with_new = cost_.assemble + cost_.factor + left / record.fresh_rate * iteration;
-      renew = with_new < stay;
+      renew = kRenewal * with_new < stay;
     } else if (progress.steps() >= options_.quasi_iterations) {
       renew = progress.remaining(run.target) > options_.quasi_iterations;
     }
@@ -465,30 +474,30 @@ SolverReport NewtonSolver::solve_linear(ImplicitStage& stage, const StageContext
     prepare(stage.model());
   }
   d = rhs;
-  if (!uses_kept_factor() && options_.choice.linear == Linear::kDirect) {
-    {
-      auto phase = clock.phase("factor");
-      const FactorStatus status = direct_.factor(A);
-      ++run.report.factorizations;
-      if (!status.ok) {
-        run.report.why = bad_pivot(status);
-        return run.report;
-      }
+  const bool direct = !uses_kept_factor() && options_.choice.linear == Linear::kDirect;
+  if (direct) {
+    auto phase = clock.phase("factor");
+    const FactorStatus status = direct_.factor(A);
+    ++run.report.factorizations;
+    if (!status.ok) {
+      run.report.why = bad_pivot(status);
+      return run.report;
     }
+  }
+  run.report.newton = 1;
+  if (direct && !stage.coupled()) {
     auto phase = clock.phase("solve");
     direct_.solve(d);
-    ++run.report.newton;
     run.report.converged = true;
     return run.report;
   }
   if (uses_kept_factor() && !keep_factor(run)) return run.report;
   auto phase = clock.phase("solve");
-  const PcgResult result =
-      uses_kept_factor() ? pcg(
-                               A, rhs, [&](VecX& z) { factor_.solve(z); }, options_.relative, kPcgLimit, d)
-                         : pcg(A, rhs, BlockJacobi(A), options_.relative, 10 * kPcgLimit, d);
+  Preconditioner inverse = [&](VecX& z) { direct ? direct_.solve(z) : factor_.solve(z); };
+  if (!direct && !uses_kept_factor()) inverse = BlockJacobi(A);
+  const PcgResult result = pcg([&](const VecX& p, VecX& y) { stage.multiply(A, x, p, y); }, rhs, inverse,
+                               options_.relative, 10 * kPcgLimit, d);
   run.report.pcg = result.iterations;
-  run.report.newton = 1;
   step_cost_ += result.iterations * cost_.solve;
   run.report.converged = result.converged;
   if (!result.converged)

@@ -58,6 +58,7 @@ constexpr Entry kEntries[] = {
     {.path = "/method[implicit]/solver", .type = kEnum, .fallback = "\"auto\"", .values = "newton-direct newton-pcg newton-l0 newton-l1 quasi-newton-l0 quasi-newton-l1 hybrid-l0 hybrid-l1 qlb auto", .text = "How often the matrix is factored; every choice reaches the same solution."},
     {.path = "/method[implicit]/matrix", .type = kEnum, .fallback = "\"exact\"", .values = "exact projected", .text = "exact: the derivative of the forces where it is positive definite, with projected elements elsewhere; projected: always projected."},
     {.path = "/method[implicit]/strain_damping", .type = kNumber, .unit = "s", .fallback = "0", .range = at_least(0), .text = "Green-strain damping: times Young's modulus, the energy lost per volume and squared strain rate."},
+    {.path = "/method[implicit]/body_contact", .type = kBoolean, .fallback = "false", .text = "Bodies touch each other and themselves."},
     {.path = "/method[implicit]/contact_damping", .type = kNumber, .unit = "s", .fallback = "0", .range = at_least(0), .text = "Damping of contact, as a time: resists going deeper with this times the penalty stiffness."},
     {.path = "/method[implicit]/slip_speed", .type = kNumber, .unit = "m/s", .fallback = "0.005", .range = above(0), .text = "Speed below which friction is viscous instead of Coulomb's."},
     {.path = "/method[implicit]/tolerance_relative", .type = kNumber, .fallback = "1e-6", .range = inside(0, 1), .text = "Residual, relative to that of the initial guess, at which a solve ends."},

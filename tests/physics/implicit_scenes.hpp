@@ -11,11 +11,11 @@
 namespace limber::test {
 
 inline nlohmann::json implicit_options(const std::string& integrator, const std::string& solver) {
-  return {{"integrator", integrator},   {"solver", solver},      {"tolerance_relative", 1e-6},
-          {"tolerance_absolute", 1e-6}, {"max_iterations", 200}, {"quasi_iterations", 20},
-          {"pcg_tolerance", 1e-2},      {"history", 8},          {"keep", 0},
-          {"max_halvings", 4},          {"strain_damping", 0.0}, {"matrix", "exact"},
-          {"contact_damping", 0.0},     {"slip_speed", 5e-3}};
+  return {{"integrator", integrator},   {"solver", solver},       {"tolerance_relative", 1e-6},
+          {"tolerance_absolute", 1e-6}, {"max_iterations", 200},  {"quasi_iterations", 20},
+          {"pcg_tolerance", 1e-2},      {"history", 8},           {"keep", 0},
+          {"max_halvings", 4},          {"strain_damping", 0.0},  {"matrix", "exact"},
+          {"body_contact", false},      {"contact_damping", 0.0}, {"slip_speed", 5e-3}};
 }
 
 // A bar along x, held at x = 0, of `nodes` nodes.
