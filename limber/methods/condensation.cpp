@@ -64,17 +64,18 @@ bool Condensation::assemble(const VecX& x, const StepInput& in, const ContactSte
 }
 
 bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const VecX& force, const VecX& v,
-                            VecX& b, PhaseClock& clock) {
+                            VecX& b, PhaseClock& clock, bool same_matrix) {
   const bool scripted = (in_->fixed_velocity.array() != 0).any() || contact_->moves();
   loads_.resize(b.size(), scripted ? 2 : 1);
   loads_.col(0) = b;
   if (scripted) {
-    VecX known;
-    eliminator_.multiply_fixed(system.K, in_->fixed, in_->fixed_velocity, known);
-    contact_->add_drag(-1, known);
-    loads_.col(1) = -known;
+    if (!same_matrix) {
+      eliminator_.multiply_fixed(system.K, in_->fixed, in_->fixed_velocity, known_);
+      contact_->add_drag(-1, known_);
+    }
+    loads_.col(1) = -known_;
   }
-  {
+  if (!same_matrix) {
     auto phase = clock.phase("factor");
     if (!factor(*in_)) return false;
   }

@@ -31,9 +31,10 @@ class Condensation {
                 bool again = false);
   // Factors K and computes all else, for the force f and the velocities v, and b <- K_QQ^-1 b_Q with it, in
   // one pass over the factor. `dynamic[i]` says whether representative i is dynamic. The velocity of moving
-  // obstacles is part of w. False: the factorisation failed and stayed failed with a shift.
+  // obstacles is part of w. False: the factorisation failed and stayed failed with a shift. `same_matrix`: K
+  // is that of the last call, only other nodes are dynamic; its factor serves again.
   bool condense(const std::vector<std::uint8_t>& dynamic, const VecX& force, const VecX& v, VecX& b,
-                PhaseClock& clock);
+                PhaseClock& clock, bool same_matrix = false);
 
   // b <- K_QQ^-1 b_Q, zero elsewhere.
   void solve_quasistatic(VecX& b);
@@ -77,6 +78,7 @@ class Condensation {
   MatX C_;  // 3t x r: the tail's motion for unit motions of the dynamic degrees of freedom
   Eigen::LLT<MatX> schur_inactive_;
   MatX loads_, motions_;  // right-hand sides and solutions of a pass
+  VecX known_;            // what held nodes and moving obstacles load K with [N/s]
   std::vector<double> unshifted_, elastic_;
   std::string why_;
 };

@@ -51,7 +51,7 @@ class ConJac final : public Stepper {
     if (rouse(model, state, in, start)) {
       switched |= choose_active(model, state, in);
       ++report.iterations;
-      if (!touch_and_step(model, state, in, start, anchors, switched, report)) return report;
+      if (!touch_and_step(model, state, in, start, anchors, switched, report, true)) return report;
     }
     if (!model.contact.empty()) {
       auto phase = clock_.phase("contact");
@@ -108,10 +108,13 @@ class ConJac final : public Stepper {
 
   // Lines 4 to 8, again if the step shows that other nodes touch than was expected.
   bool touch_and_step(const Model& model, State& state, const StepInput& in, const Start& start,
-                      const std::vector<Anchor>& anchors, bool switched, StepReport& report) {
+                      const std::vector<Anchor>& anchors, bool switched, StepReport& report,
+                      bool roused = false) {
     begin_contacts(model, anchors, state, in, contact_, clock_);
-    for (bool again = false;; again = true, ++report.iterations) {
-      if (!try_step(model, state, in, start, switched, again, report)) {
+    // K is the same whichever nodes are dynamic, unless contacts have been revised.
+    bool same_matrix = roused && model.contact.empty();
+    for (bool again = false;; again = true, same_matrix = false, ++report.iterations) {
+      if (!try_step(model, state, in, start, switched, again, same_matrix, report)) {
         fail(report, condensation_->why());
         return false;
       }
@@ -155,17 +158,19 @@ class ConJac final : public Stepper {
 
   // Lines 4 to 8 with the present contacts. False: no factorisation.
   bool try_step(const Model& model, State& state, const StepInput& in, const Start& start, bool switched,
-                bool again, StepReport& report) {
+                bool again, bool same_matrix, StepReport& report) {
     state.energy_excess = start.energy_excess;
     // A node that comes down hard stops at the surface, which the velocities at the start know nothing of:
     // such a step is linearised where it begins.
     const bool from_middle =
         (rule_ == TimeRule::kGuarded || rule_ == TimeRule::kMidpoint) && !contact_.closes(start.x);
     const double fraction = from_middle ? 0.5 : 0.0;
-    if (!linearise(model, state, in, fraction, again && fraction == fraction_, report)) return false;
+    const bool same_place = fraction == fraction_;
+    if (!linearise(model, state, in, fraction, again && same_place, same_matrix && same_place, report))
+      return false;
     if (!advance(model, state, in, start, report)) {
       ++report.fallbacks["start_linearisation"];
-      if (!linearise(model, state, in, 0.0, false, report)) return false;
+      if (!linearise(model, state, in, 0.0, false, false, report)) return false;
       advance(model, state, in, start, report);
     }
     stabilise(model, state, in, report);
@@ -235,15 +240,15 @@ class ConJac final : public Stepper {
   }
 
   // Lines 4 and 5: f, K, J, b at x0 + fraction h v0.
-  // `again`: only the contacts have changed since the last call.
+  // `again`: only the contacts have changed since the last call; `same_matrix`: only the dynamic nodes.
   bool linearise(const Model& model, const State& state, const StepInput& in, double fraction, bool again,
-                 StepReport& report) {
+                 bool same_matrix, StepReport& report) {
     VecX predictor = state.v;
     restore_fixed(in, predictor);
     Condensation& c = *condensation_;
     const VecX x = state.x + fraction * in.h * predictor;
     fraction_ = fraction;
-    if (!c.assemble(x, in, contact_, clock_, again)) return false;
+    if (!same_matrix && !c.assemble(x, in, contact_, clock_, again)) return false;
     report.inverted = c.system.inverted;
     outer_ = external_force(model, in);
     force_ = c.system.f + outer_;
@@ -253,7 +258,7 @@ class ConJac final : public Stepper {
     relieve_inertia(model, state.x, state.v, in.fixed, correction_);
     force_ += closing_;
     const bool condensed =
-        c.condense(state.dynamic, force_, state.v, correction_, clock_);  // h b_q of Eq. 12
+        c.condense(state.dynamic, force_, state.v, correction_, clock_, same_matrix);  // h b_q of Eq. 12
     if (c.shifts > 0) report.fallbacks["shifted_stiffness"] += c.shifts;
     if (!condensed) return false;
     report.extra["drift"] = correction_.size() ? correction_.cwiseAbs().maxCoeff() : 0.0;  // [m]
