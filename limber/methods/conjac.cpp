@@ -47,8 +47,15 @@ class ConJac final : public Stepper {
 
     const std::vector<Anchor> anchors = anchors_of(state);
     const Start start = measure_start(model, state, in);
-    if (!touch_and_step(model, state, in, start, anchors, switched, report)) return report;
-    if (rouse(model, state, in, start)) {
+    const bool stays = settled(model, state, in, start);
+    if (stays) {
+      state.v.setZero();
+      report.iterations = 0;
+      report.extra["drift"] = 0;
+    } else if (!touch_and_step(model, state, in, start, anchors, switched, report)) {
+      return report;
+    }
+    if (!stays && rouse(model, state, in, start)) {
       switched |= choose_active(model, state, in);
       ++report.iterations;
       if (!touch_and_step(model, state, in, start, anchors, switched, report, true)) return report;
@@ -59,7 +66,7 @@ class ConJac final : public Stepper {
       finish_contacts(model, contact_, in.h, state, report);
     }
 
-    report.dofs = static_cast<Index>(condensation_->dofs.size());
+    report.dofs = stays ? 0 : static_cast<Index>(condensation_->dofs.size());
     report.symbolic_analyses = condensation_->stats().analyses;
     report.extra["dynamic_nodes"] =
         static_cast<double>(std::count(state.dynamic.begin(), state.dynamic.end(), std::uint8_t{1}));
@@ -105,6 +112,21 @@ class ConJac final : public Stepper {
     double elastic = 0, kinetic = 0, contact = 0;  // [J]
     double energy_excess = 0;
   };
+
+  // Without dynamic nodes nothing but stabilisation moves the body, and nothing at all when its forces are in
+  // balance already: such a step needs no matrix.
+  bool settled(const Model& model, const State& state, const StepInput& in, const Start& start) {
+    if (!adaptivity_ || !model.contact.empty() || !in.fixed_velocity.isZero(0)) return false;
+    if (std::count(state.dynamic.begin(), state.dynamic.end(), std::uint8_t{1}) > 0) return false;
+    auto phase = clock_.phase("guard");
+    if (rule_ != TimeRule::kGuarded) fem::assemble_force(*model.elements, start.x, in.activation, trial_);
+    const VecX outer = external_force(model, in);
+    double residual = 0;
+    for (Eigen::Index d = 0; d < outer.size(); ++d)
+      if (!in.fixed[static_cast<std::size_t>(d)])
+        residual = std::max(residual, std::abs(trial_.f[d] + outer[d]));
+    return residual < kBalanced * outer.cwiseAbs().maxCoeff();
+  }
 
   // Lines 4 to 8, again if the step shows that other nodes touch than was expected.
   bool touch_and_step(const Model& model, State& state, const StepInput& in, const Start& start,
@@ -438,6 +460,7 @@ class ConJac final : public Stepper {
 
   static constexpr std::array kThetas{0.5, 0.55, 0.65, 0.8, 1.0};
   static constexpr double kEnergyTolerance = 1e-3;  // of elastic plus kinetic energy
+  static constexpr double kBalanced = 1e-10;        // of the largest load on a node
   static constexpr double kReturnedShare = 0.25;    // of the kinetic energy, per step
 
   const double beta_;   // numerical damping of the paper's rule, Eq. 11

@@ -131,7 +131,8 @@ TEST(Adaptive, WakesFallsAsleepAndRestsWhereStaticsSays) {
     ASSERT_EQ(r.extra.at("allocations"), 0);
   }
   EXPECT_EQ(most, 9);
-  EXPECT_EQ(r.dofs, 0);  // stabilisation alone
+  EXPECT_EQ(r.dofs, 0);        // stabilisation alone
+  EXPECT_EQ(r.iterations, 0);  // and that has nothing left to do
   EXPECT_GE(switches, 6);
   EXPECT_LE(switches, 12);  // no chatter
   for (const char* name : {"liveliness/1", "liveliness/2", "liveliness/3"})
