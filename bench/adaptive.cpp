@@ -111,7 +111,9 @@ void armadillo(const std::string& out, double end) {
 Vec3 random_rotation(unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<double> normal;
-  Eigen::Quaterniond q(normal(random), normal(random), normal(random), normal(random));
+  double c[4];
+  for (double& v : c) v = normal(random);
+  Eigen::Quaterniond q(c[3], c[2], c[1], c[0]);
   q.normalize();
   const Eigen::AngleAxisd turn(q);
   return turn.angle() * turn.axis();

@@ -302,8 +302,9 @@ TEST(Landing, AnyOrientationComesToRest) {
     s->obstacles.push_back(floor);
     std::mt19937 random(seed);
     std::normal_distribution<double> normal;
-    const Eigen::AngleAxisd turn(
-        Eigen::Quaterniond(normal(random), normal(random), normal(random), normal(random)).normalized());
+    double c[4];
+    for (double& v : c) v = normal(random);
+    const Eigen::AngleAxisd turn(Eigen::Quaterniond(c[3], c[2], c[1], c[0]).normalized());
     s->bodies[0].rotation = turn.angle() * turn.axis();
     s->bodies[0].translation = {0, 0, .2};
     use_conjac(*s, {});
