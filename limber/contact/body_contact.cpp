@@ -349,15 +349,4 @@ void BodyContact::multiply_rest(const VecX& x, const VecX& p, const std::vector<
   }
 }
 
-void BodyContact::add_kept_diagonal(const VecX& x, double g, BlockMatrix& A) {
-  for (Pair& pair : detect(x)) {
-    const Gap at = gap(pair, x);
-    if (!(at.value < 0)) continue;
-    const double k = pair.stiffness * (1 + options_.damping / g);
-    const double t = options_.friction * pair.stiffness * -at.value / (g * options_.slip_speed);
-    const Mat3 N = at.n * at.n.transpose(), D = k * N + t * (Mat3::Identity() - N);
-    for (int i = 0; i < 4; ++i) A.block(A.pattern->col_begin[pair.nodes[i]]) += at.w[i] * at.w[i] * D;
-  }
-}
-
 }  // namespace limber

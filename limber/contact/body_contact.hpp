@@ -73,9 +73,6 @@ class BodyContact {
   // degrees of freedom are left out.
   void add_diagonal(const VecX& x, BlockMatrix& A) const;
   void multiply_rest(const VecX& x, const VecX& p, const std::vector<std::uint8_t>& fixed, VecX& y) const;
-  // For a factor that is kept: the diagonal blocks of the pairs of x, all sticking, with effective time step
-  // g.
-  void add_kept_diagonal(const VecX& x, double g, BlockMatrix& A);
 
   const std::vector<Pair>& pairs() const { return pairs_; }
 

@@ -19,6 +19,7 @@ Mat3 tangent(const Vec3& n) { return Mat3::Identity() - n * n.transpose(); }
 void ContactEnergy::pose(const VecX& x0, double t0, const VecX& guess, double t, const VecX& c, double g) {
   candidates_.clear();
   placement_.clear();
+  touching_ = false;
   g_ = g;
   if (model_.empty()) return;
   std::vector<Placement> before;
@@ -53,6 +54,10 @@ void ContactEnergy::pose(const VecX& x0, double t0, const VecX& guess, double t,
     }
   });
   for (const auto& part : found) candidates_.insert(candidates_.end(), part.begin(), part.end());
+  touching_ = std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& a) {
+    const auto o = static_cast<std::size_t>(a.obstacle);
+    return a.start < 0 || closest_point(model_.obstacles[o], placement_[o], node(guess, a.node)).distance < 0;
+  });
 }
 
 double ContactEnergy::add_force(const VecX& x, VecX& f) const {
@@ -96,13 +101,6 @@ void ContactEnergy::add_stiffness(const VecX& x, BlockMatrix& A) const {
     else
       D += a.limit / length * (P - u * u.transpose() / (length * length));
   }
-}
-
-void ContactEnergy::add_kept_stiffness(const VecX& x, double t, double g, BlockMatrix& A) const {
-  for (const Contact& c : touching(model_, x, t))
-    A.block(A.pattern->col_begin[c.node]) +=
-        c.stiffness * (1 + damping_ / g) * c.n * c.n.transpose() +
-        c.friction * c.stiffness * c.depth / (g * slip_speed_) * tangent(c.n);
 }
 
 }  // namespace limber

@@ -35,9 +35,8 @@ class ContactEnergy {
   // Adds the stiffness at x to A's diagonal blocks.
   void add_stiffness(const VecX& x, BlockMatrix& A) const;
 
-  // What a factor that is kept over steps is made with: contacts of nodes at x at time t, all of them taken
-  // to stick, with effective time step g. It depends on nothing else, so that a restart makes the same.
-  void add_kept_stiffness(const VecX& x, double t, double g, BlockMatrix& A) const;
+  // Whether a node is inside an obstacle at the start or at the expected end of the stage.
+  bool touching() const { return touching_; }
 
   bool empty() const { return model_.empty(); }
 
@@ -54,6 +53,7 @@ class ContactEnergy {
   const ContactModel& model_;
   double damping_, slip_speed_, margin_;
   double g_ = 0;
+  bool touching_ = false;
   std::vector<Placement> placement_;  // of the obstacles at the end of the stage
   std::vector<Candidate> candidates_;
 };

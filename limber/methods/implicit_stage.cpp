@@ -97,8 +97,7 @@ void ImplicitStage::evaluate(const VecX& x, Point& p) {
       8 * std::numeric_limits<double>::epsilon() * (weight_.cwiseProduct(x).norm() + constant_.norm());
 }
 
-void ImplicitStage::build(const VecX& x, const MatrixKey& key, fem::Projection projection, const KeptAt* kept,
-                          BlockMatrix& A) {
+void ImplicitStage::build(const VecX& x, const MatrixKey& key, fem::Projection projection, BlockMatrix& A) {
   // A kept factor is made from its key alone: the projected matrix does not depend on the history of strains.
   fem::assemble(*model_.elements, x, key.activation, system_, projection, strain());
   double stiffness = 1, mass = 0;
@@ -110,14 +109,8 @@ void ImplicitStage::build(const VecX& x, const MatrixKey& key, fem::Projection p
   if (A.pattern != system_.K.pattern) A = BlockMatrix(system_.K.pattern);
   A.values.swap(system_.K.values);
   scale_and_add_mass(A, stiffness, mass * model_.mass);
-  if (kept) {
-    const double g = key.gamma > 0 ? key.gamma : kept->h;
-    contact_.add_kept_stiffness(x, kept->t, g, A);
-    if (bodies_) bodies_->add_kept_diagonal(x, g, A);
-  } else {
-    contact_.add_stiffness(x, A);
-    if (bodies_) bodies_->add_diagonal(x, A);
-  }
+  contact_.add_stiffness(x, A);
+  if (bodies_) bodies_->add_diagonal(x, A);
 }
 
 void ImplicitStage::eliminate(const MatrixKey& key, BlockMatrix& A) const {
@@ -126,14 +119,13 @@ void ImplicitStage::eliminate(const MatrixKey& key, BlockMatrix& A) const {
   eliminator_.eliminate(A, key.fixed, mean / std::max<Index>(1, 3 * A.pattern->n));
 }
 
-void ImplicitStage::matrix(const VecX& x, const MatrixKey& key, BlockMatrix& A, fem::Projection projection,
-                           const KeptAt* kept) {
-  build(x, key, projection, kept, A);
+void ImplicitStage::matrix(const VecX& x, const MatrixKey& key, BlockMatrix& A, fem::Projection projection) {
+  build(x, key, projection, A);
   eliminate(key, A);
 }
 
 void ImplicitStage::matrix(const VecX& x, const MatrixKey& key, const VecX& d, BlockMatrix& A, VecX& y) {
-  build(x, key, fem::Projection::kPsd, nullptr, A);
+  build(x, key, fem::Projection::kPsd, A);
   eliminator_.multiply_fixed(A, key.fixed, d, y);
   eliminate(key, A);
 }

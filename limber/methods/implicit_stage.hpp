@@ -52,12 +52,6 @@ struct MatrixKey {
   bool operator==(const MatrixKey&) const = default;
 };
 
-// When a factor that is kept over steps was made [s].
-struct KeptAt {
-  double t = 0;  // time of its positions
-  double h = 0;  // time step then
-};
-
 class ImplicitStage {
  public:
   explicit ImplicitStage(const Model& model);
@@ -88,10 +82,9 @@ class ImplicitStage {
   };
   // Energy and residual; when something is not finite, nothing but that is set.
   void evaluate(const VecX& x, Point& point);
-  // A(x) without its held rows and columns; their diagonal is the mean of the others. `kept`: contacts are
-  // those of x at that time and not the posed ones.
+  // A(x) without its held rows and columns; their diagonal is the mean of the others.
   void matrix(const VecX& x, const MatrixKey& key, BlockMatrix& A,
-              fem::Projection projection = fem::Projection::kPsd, const KeptAt* kept = nullptr);
+              fem::Projection projection = fem::Projection::kPsd);
   // The same, and the held degrees of freedom's share of A d on the right side: y = A d for d zero elsewhere.
   void matrix(const VecX& x, const MatrixKey& key, const VecX& d, BlockMatrix& A, VecX& y);
 
@@ -102,6 +95,7 @@ class ImplicitStage {
     if (bodies_) bodies_->multiply_rest(x, p, key_.fixed, y);
   }
   bool coupled() const { return body_contacts() > 0; }
+  bool touching() const { return coupled() || contact_.touching(); }
 
   const Model& model() const { return model_; }
   const MatrixKey& key() const { return key_; }
@@ -111,8 +105,7 @@ class ImplicitStage {
 
  private:
   const fem::StrainTerm* strain() const { return strain_.weight > 0 ? &strain_ : nullptr; }
-  void build(const VecX& x, const MatrixKey& key, fem::Projection projection, const KeptAt* kept,
-             BlockMatrix& A);
+  void build(const VecX& x, const MatrixKey& key, fem::Projection projection, BlockMatrix& A);
   void eliminate(const MatrixKey& key, BlockMatrix& A) const;
 
   const Model& model_;

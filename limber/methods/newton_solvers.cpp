@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -202,6 +203,13 @@ SolverReport NewtonSolver::solve(ImplicitStage& stage, const StageContext& conte
 
 void NewtonSolver::end_step(FactorRecord& record) {
   if (!uses_kept_factor() || record.x.size() == 0) return;
+  if (std::exchange(with_contact_, false)) {
+    const double rate = record.fresh_rate;
+    record = {};
+    record.fresh_rate = rate;
+    made_from_ = {};
+    return;
+  }
   record.steps += 1;
   record.cost += step_cost_;
   record.last_cost = step_cost_;
@@ -213,6 +221,7 @@ bool NewtonSolver::keep_factor(Run& run) {
   const MatrixKey& key = run.stage.key();
   bool usable = record.x.size() == run.x.size() && record.gamma == key.gamma && record.fixed == key.fixed &&
                 record.activation == key.activation;
+  if (run.context.first && run.stage.touching()) usable = false;
   if (usable && run.context.first) {
     if (options_.keep > 0)
       usable = record.steps < options_.keep;
@@ -250,6 +259,7 @@ bool NewtonSolver::make_factor(Run& run, const VecX& x) {
   record.steps = 0;
   record.cost = 0;
   record.last_cost = 0;
+  with_contact_ = run.stage.touching();
   if (!rebuild(run)) return false;
   if (options_.choice.extrapolate) {
     auto phase = run.clock.phase("factor");
@@ -262,7 +272,7 @@ bool NewtonSolver::make_factor(Run& run, const VecX& x) {
 // otherwise, with a shift at last. `factor` factors A_ (and A_later_).
 template <class Factor>
 bool NewtonSolver::factor_positive(Run& run, const VecX& x, const MatrixKey& key, const VecX* x_later,
-                                   const KeptAt* kept, Factor&& factor) {
+                                   Factor&& factor) {
   FactorStatus status;
   auto attempt = [&] {
     auto phase = run.clock.phase("factor");
@@ -273,8 +283,8 @@ bool NewtonSolver::factor_positive(Run& run, const VecX& x, const MatrixKey& key
   };
   auto build = [&](fem::Projection projection) {
     auto phase = run.clock.phase("assemble");
-    run.stage.matrix(x, key, A_, projection, kept);
-    if (x_later) run.stage.matrix(*x_later, key, A_later_, projection, kept);
+    run.stage.matrix(x, key, A_, projection);
+    if (x_later) run.stage.matrix(*x_later, key, A_later_, projection);
     step_cost_ += cost_.assemble * (x_later ? 2 : 1);
   };
   if (options_.exact) {
@@ -304,8 +314,7 @@ bool NewtonSolver::rebuild(Run& run) {
   VecX later;
   if (moving) later = record.x + epsilon * record.v;
   made_from_ = {};
-  const KeptAt kept{record.t, record.h};
-  if (!factor_positive(run, record.x, key, moving ? &later : nullptr, &kept,
+  if (!factor_positive(run, record.x, key, moving ? &later : nullptr,
                        [&] { return moving ? factor_.factor(A_, A_later_, epsilon) : factor_.factor(A_); }))
     return false;
   made_from_ = record;
@@ -376,7 +385,7 @@ NewtonSolver::End NewtonSolver::newton(Run& run, int limit) {
     if (i == limit) return End::kLimit;
     ++run.report.newton;
     if (options_.choice.linear == Linear::kDirect) {
-      if (!factor_positive(run, run.x, run.stage.key(), nullptr, nullptr, [&] { return direct_.factor(A_); }))
+      if (!factor_positive(run, run.x, run.stage.key(), nullptr, [&] { return direct_.factor(A_); }))
         return End::kBroken;
       auto phase = run.clock.phase("solve");
       const VecX b = -run.point.r;

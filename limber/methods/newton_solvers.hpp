@@ -11,6 +11,8 @@
 //   auto                qlb that also factors within a step when that is expected to be cheaper; its extremes
 //                       are newton-direct and a factor that is never renewed
 //
+// Contacts come and go: a factor that has them serves one step only.
+//
 // "Cheaper" is judged by operation counts and iteration counts, never by a clock, so that a run is the same
 // bits however busy the machine is.
 #pragma once
@@ -109,8 +111,7 @@ class NewtonSolver {
   bool make_factor(Run& run, const VecX& x);
   bool rebuild(Run& run);
   template <class Factor>
-  bool factor_positive(Run& run, const VecX& x, const MatrixKey& key, const VecX* x_later, const KeptAt* kept,
-                       Factor&& factor);
+  bool factor_positive(Run& run, const VecX& x, const MatrixKey& key, const VecX* x_later, Factor&& factor);
   void direction_pcg(Run& run, VecX& d);
   bool line_search(Run& run, const VecX& d);
   enum class End { kConverged, kLimit, kNoDescent, kBroken };
@@ -122,7 +123,8 @@ class NewtonSolver {
   TimeFactor factor_;  // the kept one
   Cholesky direct_;    // of newton-direct
   bool analyzed_ = false;
-  FactorRecord made_from_;  // what factor_ is of
+  FactorRecord made_from_;     // what factor_ is of
+  bool with_contact_ = false;  // and of contacts, which a record does not know
   CostModel cost_;
   double step_cost_ = 0;  // of the current step
   BlockMatrix A_, A_later_;
