@@ -4,6 +4,8 @@
 #include <limber/methods/adaptive.hpp>
 #include <limber/methods/condensation.hpp>
 #include <limber/methods/dynamic_nodes.hpp>
+#include <limber/methods/link_coupling.hpp>
+#include <limber/methods/link_report.hpp>
 #include <limber/methods/reduced_step.hpp>
 #include <limber/methods/rigid_motion.hpp>
 #include <limber/methods/system.hpp>
@@ -15,6 +17,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -40,6 +44,11 @@ class ConJac final : public Stepper {
     StepReport report;
     clock_.reset();
     if (!condensation_) prepare(model);
+    held_ = in.fixed;
+    if (links_) {
+      links_->begin(state, in);
+      held_ = links_->held(in.fixed);
+    }
     if (adaptivity_) adaptivity_->calm(state);
     bool switched = choose_active(model, state, in);
     if (static_start_ && state.step == 0 && !start_quasistatic(model, state, in, report))
@@ -67,9 +76,13 @@ class ConJac final : public Stepper {
     }
 
     report.dofs = stays ? 0 : static_cast<Index>(condensation_->dofs.size());
+    if (links_) {
+      report_links(*model.articulation, links_->outcome(), in.h, report);
+      report.dofs += model.articulation->mechanism.velocities - static_cast<Index>(links_->dofs().size());
+    }
     report.symbolic_analyses = condensation_->stats().analyses;
-    report.extra["dynamic_nodes"] =
-        static_cast<double>(std::count(state.dynamic.begin(), state.dynamic.end(), std::uint8_t{1}));
+    report.extra["dynamic_nodes"] = static_cast<double>(
+        std::count(state.dynamic.begin(), state.dynamic.end(), std::uint8_t{1}) - attached_);
     if (adaptivity_) report_liveliness(model, state, in, start, report);
     report.phases = clock_.phases();
     return report;
@@ -77,6 +90,7 @@ class ConJac final : public Stepper {
 
   MethodFields fields(const Model& model, const State& state) const override {
     MethodFields f;
+    if (links_) f = link_fields(*model.articulation, links_->outcome());
     // Also before the first step: the page wants to know where the nodes are.
     const bool adaptive = !adaptive_options_.is_null();
     const DynamicNodes nodes = condensation_ ? nodes_ : choose_dynamic_nodes(model, adaptive);
@@ -84,6 +98,8 @@ class ConJac final : public Stepper {
     dynamic.assign(static_cast<std::size_t>(model.nodes()), 0.0);
     for (std::size_t i = 0; i < nodes.nodes.size() && i < state.dynamic.size(); ++i)
       dynamic[nodes.nodes[i]] = state.dynamic[i];
+    if (links_)
+      for (const Index i : links_->nodes()) dynamic[i] = 0;
     if (state.dynamic.empty() && !adaptive)
       for (std::size_t i = 0; i < static_cast<std::size_t>(nodes.chosen); ++i) dynamic[nodes.nodes[i]] = 1;
     if (adaptive) {
@@ -111,6 +127,7 @@ class ConJac final : public Stepper {
     VecX x, v;
     double elastic = 0, kinetic = 0, contact = 0;  // [J]
     double energy_excess = 0;
+    VecX joint_q, joint_v, joint_friction;
   };
 
   // Without dynamic nodes nothing but stabilisation moves the body, and nothing at all when its forces are in
@@ -196,6 +213,7 @@ class ConJac final : public Stepper {
       advance(model, state, in, start, report);
     }
     stabilise(model, state, in, report);
+    if (links_) links_->place(state);
     if (rule_ == TimeRule::kGuarded) {
       settle_energy(model, state, in, start, switched);
       trial_x_ = state.x;
@@ -208,6 +226,23 @@ class ConJac final : public Stepper {
     auto phase = clock_.phase("analyze");
     nodes_ = choose_dynamic_nodes(model, !adaptive_options_.is_null());
     if (!adaptive_options_.is_null()) adaptivity_.emplace(model, nodes_, adaptive_options_);
+    if (model.articulation) {
+      // Attached nodes move the quasistatic ones as dynamic nodes do.
+      links_.emplace(model);
+      const std::vector<Index> attached = links_->nodes();
+      const auto is_attached = [&](Index i) {
+        return std::binary_search(attached.begin(), attached.end(), i);
+      };
+      const auto chosen = nodes_.nodes.begin() + nodes_.chosen;
+      std::vector<Index> all;
+      std::copy_if(nodes_.nodes.begin(), chosen, std::back_inserter(all), std::not_fn(is_attached));
+      all.insert(all.end(), attached.begin(), attached.end());
+      const auto count = static_cast<Index>(all.size());
+      std::copy_if(chosen, nodes_.nodes.end(), std::back_inserter(all), std::not_fn(is_attached));
+      nodes_.nodes = all;
+      nodes_.chosen = count;
+      attached_ = static_cast<std::ptrdiff_t>(attached.size());
+    }
     condensation_.emplace(model, nodes_.nodes, solver_options_);
   }
 
@@ -243,7 +278,8 @@ class ConJac final : public Stepper {
   }
 
   Start measure_start(const Model& model, const State& state, const StepInput& in) {
-    Start s{state.x, state.v, 0, 0, 0, state.energy_excess};
+    Start s{
+        state.x, state.v, 0, 0, 0, state.energy_excess, state.joint_q, state.joint_v, state.joint_friction};
     restore_fixed(in, s.v);  // what held nodes did before does not belong to the body's energy
     if (rule_ != TimeRule::kGuarded) return s;
     auto phase = clock_.phase("guard");
@@ -277,7 +313,7 @@ class ConJac final : public Stepper {
     closing_.setZero(x.size());
     contact_.add_force(x, (1 - fraction) * in.h, force_, closing_);
     correction_ = force_;
-    relieve_inertia(model, state.x, state.v, in.fixed, correction_);
+    relieve_inertia(model, state.x, state.v, held_, correction_);
     force_ += closing_;
     const bool condensed =
         c.condense(state.dynamic, force_, state.v, correction_, clock_, same_matrix);  // h b_q of Eq. 12
@@ -311,6 +347,7 @@ class ConJac final : public Stepper {
   // be tried.
   bool advance(const Model& model, State& state, const StepInput& in, const Start& start,
                StepReport& report) {
+    if (links_) return move(state, in, start, with_links(in, start, state));
     switch (rule_) {
       case TimeRule::kLinearImplicit:
         return move(state, in, start, reduced_.linear_implicit(beta_));
@@ -346,6 +383,38 @@ class ConJac final : public Stepper {
       if (energy_gain(model, state, in, start) <= std::max(0.0, tolerated)) break;
     }
     return true;
+  }
+
+  // Eq. 11 with bones (link_coupling.hpp): what is left of the flesh are its dynamic and attached degrees of
+  // freedom, and the attached ones are B u.
+  ReducedMotion with_links(const StepInput& in, const Start& start, State& state) {
+    const std::vector<Index>& dofs = condensation_->dofs;
+    const std::vector<Index>& attached = links_->dofs();
+    const MatX& B = links_->B();
+    std::vector<Eigen::Index> a, d;  // places of attached and dynamic ones in the reduced system
+    for (const Index dof : attached) a.push_back(std::find(dofs.begin(), dofs.end(), dof) - dofs.begin());
+    for (Eigen::Index i = 0; i < static_cast<Eigen::Index>(dofs.size()); ++i)
+      if (std::find(a.begin(), a.end(), i) == a.end()) d.push_back(i);
+    MatX A;
+    VecX r;
+    reduced_.linear_implicit_system(beta_, A, r);
+    const MatX M_a = reduced_.M(Eigen::all, a);
+    r.noalias() -= in.h * (M_a * links_->bias());
+    const MatX A_dd = A(d, d), A_ad = A(a, d), A_aa = A(a, a);
+    const Eigen::LLT<MatX> llt(A_dd);
+    const VecX r_d = r(d), r_a = r(a);
+    const VecX at_rest = llt.solve(r_d);
+    const MatX follow = -llt.solve(MatX(A_ad.transpose() * B));
+    state.joint_q = start.joint_q;
+    state.joint_v = start.joint_v;
+    state.joint_friction = start.joint_friction;
+    const VecX u = links_->step(r_a - A_ad * at_rest, A_aa * B + A_ad * follow, in, state);
+    ReducedMotion m;
+    m.velocity.resize(r.size());
+    m.velocity(d) = at_rest + follow * u;
+    m.velocity(a) = B * u;
+    m.displacement = in.h * m.velocity;
+    return m;
   }
 
   // Eq. 13, with the held nodes' share w and what closes contacts: x = x0 + J y + h w + gamma h b + c,
@@ -400,7 +469,7 @@ class ConJac final : public Stepper {
       VecX step = trial_.f + outer_;
       contact_.add_force(state.x, step);
       VecX inertia = step;
-      relieve_inertia(model, state.x, state.v, in.fixed, step);
+      relieve_inertia(model, state.x, state.v, held_, step);
       inertia -= step;  // M a: a load like any other while the body accelerates as a whole
       condensation_->solve_quasistatic(step);
       const VecX x = state.x + step;
@@ -475,6 +544,9 @@ class ConJac final : public Stepper {
   DynamicNodes nodes_;
   std::optional<Adaptivity> adaptivity_;
   std::optional<Condensation> condensation_;
+  std::optional<LinkCoupling> links_;
+  std::ptrdiff_t attached_ = 0;     // nodes that move with links
+  std::vector<std::uint8_t> held_;  // by script or by links
   ReducedSystem reduced_;
   fem::Assembled trial_, next_;
   VecX trial_x_;  // where trial_ was assembled at the end of the last step

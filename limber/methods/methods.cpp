@@ -3,6 +3,7 @@
 #include <limber/core/error.hpp>
 #include <limber/methods/conjac.hpp>
 #include <limber/methods/implicit.hpp>
+#include <limber/methods/joints.hpp>
 #include <limber/methods/static.hpp>
 #include <limber/methods/vanilla.hpp>
 
@@ -18,6 +19,7 @@ constexpr std::array kMethods{
     Method{"static", "equilibrium at every step: the reference shape", make_static},
     Method{"conjac", "condensation Jacobian: a few dynamic nodes move the whole body", make_conjac},
     Method{"implicit", "nonlinear implicit integrators with solvers that reuse their factor", make_implicit},
+    Method{"joints", "articulated links with friction inside their joints", make_joints},
 };
 
 }  // namespace

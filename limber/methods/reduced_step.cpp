@@ -29,11 +29,18 @@ MatX ReducedSystem::implicit_stiffness(double factor) const {
   return out;
 }
 
-ReducedMotion ReducedSystem::linear_implicit(double beta) const {
+void ReducedSystem::linear_implicit_system(double beta, MatX& A, VecX& rhs) const {
   const double s = beta * h * h + h * damping_stiffness;
-  const MatX A = (1 + h * damping_mass) * M + h * h * implicit_stiffness(beta) + h * damping_stiffness * S;
+  A = (1 + h * damping_mass) * M + h * h * implicit_stiffness(beta) + h * damping_stiffness * S;
+  rhs = momentum + h * g_ - s * k_w - h * damping_mass * m_w;
+}
+
+ReducedMotion ReducedSystem::linear_implicit(double beta) const {
+  MatX A;
+  VecX rhs;
+  linear_implicit_system(beta, A, rhs);
   ReducedMotion m;
-  m.velocity = A.llt().solve(VecX(momentum + h * g_ - s * k_w - h * damping_mass * m_w));
+  m.velocity = A.llt().solve(rhs);
   m.displacement = h * m.velocity;
   return m;
 }

@@ -41,6 +41,8 @@ struct ReducedSystem {
 
   // Eq. 11: (M + h C + beta h^2 S) v1 = M v0 + h f, y = h v1.
   ReducedMotion linear_implicit(double beta) const;
+  // Its matrix and right-hand side.
+  void linear_implicit_system(double beta, MatX& A, VecX& rhs) const;
   // y = h((1 - theta) v0 + theta v1), force taken at theta y. 1/2: trapezoidal from the start of the step
   // (fraction 0), symmetric midpoint (fraction 1/2). 1: implicit Euler.
   ReducedMotion theta(double theta) const;

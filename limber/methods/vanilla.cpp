@@ -3,6 +3,8 @@
 #include <limber/fem/assemble.hpp>
 #include <limber/fem/dof.hpp>
 #include <limber/linalg/cholesky.hpp>
+#include <limber/methods/link_coupling.hpp>
+#include <limber/methods/link_report.hpp>
 #include <limber/methods/system.hpp>
 #include <limber/methods/touching.hpp>
 #include <limber/sim/contact_state.hpp>
@@ -21,9 +23,10 @@ class Vanilla final : public Stepper {
       : beta_(scene.method_options.at("beta")), solver_({scene.solver, scene.ordering}) {}
 
   // Algorithm 2.
-  StepReport step(const Model& model, State& state, const StepInput& in) override {
+  StepReport step(const Model& model, State& state, const StepInput& script) override {
     StepReport report;
     clock_.reset();
+    const StepInput& in = model.articulation ? with_links(model, state, script) : script;
     if (!eliminator_) {
       auto phase = clock_.phase("analyze");
       solver_.analyze(*model.pattern);
@@ -36,6 +39,7 @@ class Vanilla final : public Stepper {
       if (!system_.finite) return fail(report, not_finite(system_));
       system_.f += external_force(model, in);
     }
+    const State start = links_ ? state : State();
     const VecX x0 = state.x, v0 = state.v;
     const std::vector<Anchor> anchors = anchors_of(state);
     begin_contacts(model, anchors, state, in, contact_, clock_);
@@ -59,8 +63,10 @@ class Vanilla final : public Stepper {
         state.v = rhs_;
         solver_.solve(state.v);
         restore_fixed(in, state.v);
+        if (links_) solve_links(model, in, start, state);
       }
       state.x = x0 + in.h * state.v;
+      if (links_) links_->place(state);
       auto phase = clock_.phase("contact");
       if (!contact_.revise(state.x)) break;
       system_.K.values = stiffness_;
@@ -68,10 +74,15 @@ class Vanilla final : public Stepper {
     if (!model.contact.empty()) {
       auto phase = clock_.phase("contact");
       if (filter_friction(model, contact_, in, state)) state.x = x0 + in.h * state.v;
+      if (links_) links_->place(state);
       finish_contacts(model, contact_, in.h, state, report);
     }
 
     report.dofs = free_dofs(in);
+    if (links_) {
+      report_links(*model.articulation, links_->outcome(), in.h, report);
+      report.dofs += model.articulation->mechanism.velocities;
+    }
     report.symbolic_analyses = solver_.stats().analyses;
     report.phases = clock_.phases();
     return report;
@@ -79,11 +90,49 @@ class Vanilla final : public Stepper {
 
   MethodFields fields(const Model& model, const State& state) const override {
     MethodFields f;
+    if (links_) f = link_fields(*model.articulation, links_->outcome());
     if (!model.contact.empty()) f.node["contact"] = contact_pressure(model, state);
     return f;
   }
 
  private:
+  // The script with the attached nodes held as well: so the flesh is solved for bones at rest.
+  const StepInput& with_links(const Model& model, const State& state, const StepInput& script) {
+    if (!links_) links_.emplace(model);
+    links_->begin(state, script);
+    held_ = script;
+    held_.fixed = links_->held(script.fixed);
+    return held_;
+  }
+
+  // Flesh and bones as one system (link_coupling.hpp). Before: the flesh's velocity with bones at rest.
+  void solve_links(const Model& model, const StepInput& in, const State& start, State& state) {
+    const std::vector<Index>& dofs = links_->dofs();
+    const MatX& B = links_->B();
+    VecX Av;
+    multiply(whole_, state.v, Av);
+    const VecX mass = model.mass(dofs);
+    const VecX g = (whole_rhs_ - Av)(dofs)-in.h * mass.cwiseProduct(links_->bias());
+    MatX X = MatX::Zero(state.v.size(), B.cols()), G(B.rows(), B.cols());
+    for (Eigen::Index j = 0; j < B.cols(); ++j) {
+      VecX v = VecX::Zero(state.v.size());
+      v(dofs) = B.col(j);
+      multiply(whole_, v, Av);
+      VecX follow = -Av;
+      for (Eigen::Index d = 0; d < follow.size(); ++d)
+        if (in.fixed[static_cast<std::size_t>(d)]) follow[d] = 0;
+      solver_.solve(follow);
+      v += follow;
+      multiply(whole_, v, Av);
+      X.col(j) = v;
+      G.col(j) = Av(dofs);
+    }
+    state.joint_q = start.joint_q;
+    state.joint_v = start.joint_v;
+    state.joint_friction = start.joint_friction;
+    state.v.noalias() += X * links_->step(g, G, in, state);
+  }
+
   // Turns K into A = M + h D + beta h^2 K and moves the held degrees of freedom, whose velocity is known, to
   // the right.
   void form_system(const Model& model, const StepInput& in) {
@@ -93,6 +142,10 @@ class Vanilla final : public Stepper {
     scale_and_add_mass(system_.K, stiffness, mass);
     // Contact springs are stiff and come and go: they are always taken fully implicitly.
     contact_.add_stiffness(in.h * scene.damping_stiffness + in.h * in.h, system_.K);
+    if (links_) {
+      whole_ = system_.K;
+      whole_rhs_ = rhs_;
+    }
     eliminator_->multiply_fixed(system_.K, in.fixed, in.fixed_velocity, known_);
     const double diagonal = mass.mean();
     rhs_ -= known_;
@@ -108,6 +161,10 @@ class Vanilla final : public Stepper {
   ContactStep contact_;
   std::vector<double> stiffness_;  // K of the elements, while contacts are tried
   VecX force_, rhs_, known_;
+  std::optional<LinkCoupling> links_;
+  StepInput held_;
+  BlockMatrix whole_;  // A and right-hand side with the rows of held nodes
+  VecX whole_rhs_;
   PhaseClock clock_;
 };
 

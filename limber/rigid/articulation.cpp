@@ -148,7 +148,7 @@ Joint read_joint(const Json& j) {
       joint.v = numbers(j.at("v"));
   }
   if (j.contains("limits")) {
-    joint.lower = numbers(j.at("limits").at(0));
+    joint.lower = numbers(j.at("limits").at(0));  // one number each: revolute and prismatic joints
     joint.upper = numbers(j.at("limits").at(1));
   }
   joint.stiffness = j.value("stiffness", 0.0);
@@ -338,6 +338,13 @@ Articulation build_articulation(const Json& description, const std::string& fold
   settle(d, first_link, first_joint);
   for (const Json& j : description.at("loops")) d.loops.push_back(read_loop(j, d));
   for (const Json& j : description.at("springs")) d.springs.push_back(read_spring(j, d));
+  if (const Json& method = description.at("method"); method.contains("mu")) {
+    const auto set = [&](JointFriction& f) {
+      if (f.radius > 0 || f.box.maxCoeff() > 0) f.mu = number(method, "mu");
+    };
+    for (Joint& j : d.joints) set(j.friction);
+    for (Loop& l : d.loops) set(l.friction);
+  }
   a.mechanism =
       make_mechanism(std::move(d.links), std::move(d.joints), std::move(d.loops), std::move(d.springs));
   a.q = initial_positions(a.mechanism);

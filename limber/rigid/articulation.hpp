@@ -17,17 +17,25 @@ struct ContactPoint {
   double radius = 0;      // [m]
 };
 
+// A node of a soft body that moves with a link.
+struct Attachment {
+  Index node = 0;
+  Index link = 0;
+  Vec3 x = Vec3::Zero();  // in the link's frame [m]
+};
+
 struct Articulation {
   Mechanism mechanism;
   VecX q, v;  // initial, loops closed
   std::vector<InnerSurface> surfaces;
   std::vector<ContactPoint> points;
-  std::vector<std::string> notices;  // what was changed or left out on the way (URDF)
+  std::vector<Attachment> attachments;  // filled in by the model, which knows the nodes
+  std::vector<std::string> notices;     // what was changed or left out on the way (URDF)
 };
 
-// `description`: the keys links, joints, loops, springs and robots of a resolved scene. Places are in world
-// coordinates of the *drawing*, the position in which all joints are at zero; the initial q then moves the
-// links. File names are relative to `folder`. Throws Error(kInput) with everything that is wrong.
+// `description`: the keys links, joints, loops, springs, robots and method of a resolved scene. Places are in
+// world coordinates of the *drawing*, the position in which all joints are at zero; the initial q then moves
+// the links. File names are relative to `folder`. Throws Error(kInput) with everything that is wrong.
 Articulation build_articulation(const nlohmann::ordered_json& description, const std::string& folder);
 
 // Contacts of the step from t to t + h: points that are inside an obstacle or could reach it.

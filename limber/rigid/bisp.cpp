@@ -2,6 +2,7 @@
 
 #include <limber/core/error.hpp>
 #include <limber/qp/box_qp.hpp>
+#include <limber/rigid/friction_report.hpp>
 
 #include <fmt/core.h>
 #include <Eigen/Cholesky>
@@ -23,6 +24,8 @@ void add(const Row& r, double x, VecX& y) {
   if (r.b >= 0) y.segment<6>(6 * r.b) += x * r.jb;
 }
 
+constexpr int kPlainSweeps = 8;  // friction solves before the mean is taken
+
 // One tangent direction at one point of a joint, loop or contact.
 struct Tangent {
   Row row;
@@ -33,7 +36,7 @@ struct Tangent {
 class Bisp {
  public:
   Bisp(const Mechanism& m, const std::vector<InnerSurface>& surfaces, const std::vector<Contact>& contacts,
-       const VecX& external, double t, const StepSettings& s, JointState& state)
+       const External& external, double t, const StepSettings& s, JointState& state)
       : m_(m), surfaces_(surfaces), contacts_(contacts), external_(external), t_(t), s_(s), state_(state) {}
 
   StepOutcome run() {
@@ -64,7 +67,8 @@ class Bisp {
   void prepare() {
     update_motion(m_, state_.q, state_.v, motion_);
     assemble_system(m_, motion_, state_.q, t_ + s_.h, s_.h, s_.gravity, system_);
-    if (external_.size()) system_.f_m += external_;
+    if (external_.force.size()) system_.f_m += external_.force;
+    system_.response = external_.response;
     solver_.factor(m_, motion_, system_);
     b_ = reduced_impulse(m_, motion_, system_, s_.h);
     collect_rows(m_, motion_, state_.q, state_.v, t_, s_.h, s_.stabilisation, contacts_, rows_);
@@ -139,6 +143,7 @@ class Bisp {
       f_alpha_.segment<6>(6 * c.a) += c.block * phi_.segment<6>(6 * c.b);
       f_alpha_.segment<6>(6 * c.b) += c.block.transpose() * phi_.segment<6>(6 * c.a);
     }
+    if (system_.response.size()) f_alpha_.noalias() += system_.response * v_;
     VecX outside = VecX::Zero(6 * m_.size());
     add_row_impulses(rows_, s_.published ? maximal_impulses() : lambda_, outside);
     f_alpha_ -= outside;
@@ -273,7 +278,7 @@ class Bisp {
     }
   }
 
-  bool friction_maximal() {
+  void friction_maximal() {
     const auto n = static_cast<Index>(tangents_.size());
     // The velocity without friction, reactions held.
     VecX free = f_beta_;
@@ -289,7 +294,6 @@ class Bisp {
     solve_friction(g, hi);
     f_beta_.setZero();
     for (Index i = 0; i < n; ++i) add(tangents_[at(i)].row, beta_[i], f_beta_);
-    return true;
   }
 
   // ---- friction in joint velocities
@@ -355,7 +359,7 @@ class Bisp {
     }
   }
 
-  bool friction_reduced() {
+  void friction_reduced() {
     const auto n = static_cast<Index>(first_.size());
     VecX g = reduced_.transpose() * v_ - H_ * beta_, hi(n);
     for (Index i = 0; i < n; ++i) {
@@ -367,13 +371,21 @@ class Bisp {
     }
     solve_friction(g, hi);
     spread();
+  }
+
+  bool friction() {
+    if (maximal())
+      friction_maximal();
+    else
+      friction_reduced();
     return true;
   }
 
-  bool friction() { return maximal() ? friction_maximal() : friction_reduced(); }
-
   void solve_friction(const VecX& g, const VecX& hi) {
+    const VecX before = beta_;
     const qp::BoxQpReport report = qp::solve_box_qp(H_, g, -hi, hi, beta_);
+    // Where loads and friction chase each other (a leg that jams), the mean of both settles.
+    if (++sweeps_ > kPlainSweeps && !s_.published) beta_ = (0.5 * (beta_ + before)).eval();
     if (!beta_.allFinite())
       throw Error(ErrorKind::kSimulation,
                   fmt::format("joint friction: the quadratic program of {} unknowns failed "
@@ -454,25 +466,15 @@ class Bisp {
         for (Index k = 0; k < p.size(); ++k) share(tangents_[at(first_[u] + k)], x * p[k] / p.sum());
       }
     }
-    for (std::size_t i = 0; i < surfaces_.size(); ++i) {
-      const InnerSurface& s = surfaces_[i];
-      const LinkMotion& l = motion_.links[at(s.a)];
-      const Vec3 r = l.com - l.pose * s.centre;
-      const Vec3 torque = wrench[i].head<3>() + r.cross(Vec3(wrench[i].tail<3>()));
-      const JointType type = s.loop ? JointType::kRevolute : m_.joints[at(s.owner)].type;
-      const Vec3 axis = l.pose.R * (s.loop ? m_.loops[at(s.owner)].axis_a : m_.joints[at(s.owner)].axis);
+    for (std::size_t i = 0; i < surfaces_.size(); ++i)
       out.friction_torque[static_cast<Eigen::Index>(i)] =
-          (type == JointType::kRevolute    ? torque.dot(axis)
-           : type == JointType::kPrismatic ? wrench[i].tail<3>().dot(axis)
-                                           : torque.norm()) /
-          s_.h;
-    }
+          friction_number(m_, motion_, surfaces_[i], wrench[i]) / s_.h;
   }
 
   const Mechanism& m_;
   const std::vector<InnerSurface>& surfaces_;
   const std::vector<Contact>& contacts_;
-  const VecX& external_;
+  const External& external_;
   double t_;
   const StepSettings& s_;
   JointState& state_;
@@ -495,13 +497,14 @@ class Bisp {
   std::vector<Index> first_;
   MatX H_, reduced_;
   VecX beta_;
+  int sweeps_ = 0;  // friction solves so far
   std::vector<Eigen::LLT<Mat6>> inverse_;
 };
 
 }  // namespace
 
 StepOutcome step_bisp(const Mechanism& m, const std::vector<InnerSurface>& surfaces,
-                      const std::vector<Contact>& contacts, const VecX& external, double t,
+                      const std::vector<Contact>& contacts, const External& external, double t,
                       const StepSettings& settings, JointState& state) {
   return Bisp(m, surfaces, contacts, external, t, settings, state).run();
 }

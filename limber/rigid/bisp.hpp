@@ -33,6 +33,13 @@ struct StepSettings {
   double regularisation = 1e-6;  // epsilon of Eq. 3.7, only when published; in the units of the scene
 };
 
+// What acts on the links from outside: wrenches [N m, N], 6 per link, and how they answer the new joint
+// velocities (System::response, impulses). Either may be empty.
+struct External {
+  VecX force;
+  MatX response;
+};
+
 struct JointState {
   VecX q, v;
   VecX friction;  // warm start: friction impulses of the last step (layout: see bisp.cpp); may be empty
@@ -52,10 +59,9 @@ struct StepOutcome {
   double motor_work = 0;     // [J]
 };
 
-// `contacts` are those of the positions at the start of the step; `external`: further wrenches on the links
-// [N m, N], empty or 6 per link. Advances `state` from t to t + settings.h.
+// `contacts` are those of the positions at the start of the step. Advances `state` from t to t + settings.h.
 StepOutcome step_bisp(const Mechanism& mechanism, const std::vector<InnerSurface>& surfaces,
-                      const std::vector<Contact>& contacts, const VecX& external, double t,
+                      const std::vector<Contact>& contacts, const External& external, double t,
                       const StepSettings& settings, JointState& state);
 
 }  // namespace limber::rigid

@@ -66,6 +66,7 @@ void assemble_system(const Mechanism& m, const Motion& motion, const VecX& q, do
                      const Vec3& gravity, System& system) {
   system.A.resize(m.links.size());
   system.couplings.clear();
+  system.response.resize(0, 0);
   system.R = VecX::Zero(m.velocities);
   system.f_r = VecX::Zero(m.velocities);
   system.f_m.resize(6 * m.size());
@@ -101,7 +102,8 @@ void SystemSolver::factor(const Mechanism& m, const Motion& motion, const System
   motion_ = &motion;
   system_ = &system;
   dense_.resize(0, 0);
-  if (system.couplings.empty() || m.velocities > kDenseLimit) {
+  const bool small = m.velocities <= kDenseLimit;
+  if (system.response.size() == 0 && (system.couplings.empty() || !small)) {
     tree_.factor(m, motion, system.A, system.R);
     return;
   }
@@ -113,6 +115,7 @@ void SystemSolver::factor(const Mechanism& m, const Motion& motion, const System
     dense_.col(c) = y;
     x[c] = 0;
   }
+  dense_ = (0.5 * (dense_ + dense_.transpose())).eval();
   const Eigen::LLT<MatX> llt(dense_);
   if (llt.info() != Eigen::Success)
     throw Error(ErrorKind::kSimulation,
@@ -131,6 +134,7 @@ void SystemSolver::multiply(const VecX& x, VecX& y) const {
     w.segment<6>(6 * c.a) += c.block * phi.segment<6>(6 * c.b);
     w.segment<6>(6 * c.b) += c.block.transpose() * phi.segment<6>(6 * c.a);
   }
+  if (system_->response.size() > 0) w.noalias() += system_->response * x;
   multiply_Jt(*mechanism_, *motion_, w, y);
   y += system_->R.cwiseProduct(x);
 }

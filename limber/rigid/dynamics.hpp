@@ -20,6 +20,9 @@ struct System {
   VecX R;                           // per velocity: h D_r + h^2 K_r
   VecX f_m;                         // maximal forces without damping, gyroscopic torque included, 6 per link
   VecX f_r;                         // reduced forces without damping
+  // What hangs on the links answers their motion with the impulses -response u (6 per link); may be empty.
+  // J^T response is symmetric and positive.
+  MatX response;
 };
 
 // External wrenches on links may be added to system.f_m afterwards, implicit ones to A.
@@ -31,8 +34,8 @@ VecX reduced_impulse(const Mechanism& mechanism, const Motion& motion, const Sys
 
 // Solves with the left-hand side. Without couplings one tree recursion; with couplings conjugate gradients
 // with the tree recursion as preconditioner (the couplings' diagonal blocks are in A), or a dense factor
-// where that is smaller. Either way no cost grows faster than the number of links for a fixed number of
-// iterations.
+// where that is smaller or something answers. Otherwise no cost grows faster than the number of links for a
+// fixed number of iterations.
 class SystemSolver {
  public:
   void factor(const Mechanism& mechanism, const Motion& motion, const System& system);

@@ -2,6 +2,7 @@
 
 #include <limber/core/error.hpp>
 #include <limber/qp/box_qp.hpp>
+#include <limber/rigid/friction_report.hpp>
 
 #include <fmt/core.h>
 #include <Eigen/Cholesky>
@@ -434,6 +435,13 @@ class Sp {
         out.motor_work += s_.h * f * r.row.rhs;
       }
     }
+    std::vector<Vec6> wrench(surfaces_.size(), Vec6::Zero());
+    for (Index i = 0; i < inner_tangents_; ++i)
+      wrench[at(tangents_[at(i)].surface)] += beta_[i] * tangents_[at(i)].row.ja;
+    out.friction_torque.resize(static_cast<Eigen::Index>(surfaces_.size()));
+    for (std::size_t i = 0; i < surfaces_.size(); ++i)
+      out.friction_torque[static_cast<Eigen::Index>(i)] =
+          friction_number(m_, motion_, surfaces_[i], wrench[i]) / s_.h;
     state_.friction = beta_.head(inner_tangents_);
     state_.phi = phi_;
     for (Index i = 0; i < m_.size(); ++i) {

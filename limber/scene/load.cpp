@@ -185,8 +185,9 @@ class References {
 
   void run() {
     name_bodies();
+    method_fits();
     collect_names("/activations", activations_);
-    for (const char* list : {"/constraints", "/forces", "/events"})
+    for (const char* list : {"/constraints", "/forces", "/events", "/attachments"})
       each(list, [&](Json& item, const std::string& pointer) { body_of(item, pointer); });
     each("/bodies", [&](Json& body, const std::string& pointer) {
       if (body.contains("material")) fibre_channel(body["material"], pointer + "/material");
@@ -249,6 +250,36 @@ class References {
       named.update(body);
       body = std::move(named);
     });
+  }
+
+  bool any(const char* list) const { return scene_.contains(list) && !scene_[list].empty(); }
+
+  // Soft bodies, links, and a method that moves them.
+  void method_fits() {
+    const bool links = any("links") || any("robots");
+    if (!any("bodies") && !links)
+      return problem("", "\"bodies\" is missing: expected soft bodies (\"bodies\"), \"links\" or \"robots\"");
+    const Json::json_pointer at("/method/type");
+    if (!scene_.contains(at) || !scene_[at].is_string()) return;
+    const std::string method = scene_[at].get<std::string>();
+    if (method == "joints" && any("bodies"))
+      problem("/method/type",
+              "\"joints\" moves links only, but there are soft bodies; choose a method for both");
+    if (method == "joints" && !links)
+      problem("/method/type", "\"joints\" moves links, but there are none; add \"links\" or \"robots\"");
+    if (method != "joints" && !any("bodies"))
+      problem("/method/type",
+              fmt::format("\"{}\" moves soft bodies, but there are none; links alone are moved "
+                          "by \"joints\"",
+                          method));
+    if (links && method == "conjac" && scene_["method"].value("time_rule", "") != "linear-implicit")
+      problem("/method/time_rule", "expected \"linear-implicit\", with which conjac moves links as well");
+    if (links && method == "conjac" && scene_["method"].contains("adaptive"))
+      problem("/method/adaptive", "is not supported together with links; remove one of them");
+    if (any("attachments") && !links)
+      problem("/attachments", "there are no links to attach nodes to; add \"links\" or \"robots\"");
+    if (method != "joints" && method != "vanilla" && method != "conjac" && any("bodies") && links)
+      problem("/method/type", fmt::format("\"{}\" does not move links together with soft bodies", method));
   }
 
   void known_body(const Json& name, const std::string& pointer) {

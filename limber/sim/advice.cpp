@@ -1,3 +1,4 @@
+#include <limber/rigid/articulation.hpp>
 #include <limber/sim/advice.hpp>
 
 #include <fmt/format.h>
@@ -30,6 +31,9 @@ std::vector<std::string> advice(const Model& model) {
   std::vector<std::uint8_t> held(static_cast<std::size_t>(model.nodes()), 0);
   for (const Hold& hold : model.holds)
     for (const Index i : hold.nodes) held[static_cast<std::size_t>(i)] = 1;
+  if (model.articulation)
+    for (const rigid::Attachment& a : model.articulation->attachments)
+      held[static_cast<std::size_t>(a.node)] = 1;
   if (scene.gravity.norm() > 0)
     for (const Piece& piece : model.pieces)
       if (std::none_of(piece.nodes.begin(), piece.nodes.end(),

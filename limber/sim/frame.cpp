@@ -4,6 +4,7 @@
 #include <limber/io/mesh_io.hpp>
 #include <limber/io/vtu.hpp>
 #include <limber/mesh/surface.hpp>
+#include <limber/rigid/link_surfaces.hpp>
 #include <limber/sim/frame.hpp>
 #include <limber/sim/run_folder.hpp>
 
@@ -36,11 +37,64 @@ std::vector<double> regions(const Model& model) {
 std::vector<float> to_float(const std::vector<double>& values) { return {values.begin(), values.end()}; }
 
 ReplayField replay_field(const std::string& name, const Field& field) {
-  static const std::map<std::string, std::string> units{
-      {"velocity", "m/s"}, {"energy_density", "J/m^3"}, {"force", "N"},       {"mass", "kg"},
-      {"young", "Pa"},     {"density", "kg/m^3"},       {"liveliness", "1/s"}};
+  static const std::map<std::string, std::string> units{{"velocity", "m/s"},
+                                                        {"energy_density", "J/m^3"},
+                                                        {"force", "N"},
+                                                        {"mass", "kg"},
+                                                        {"young", "Pa"},
+                                                        {"density", "kg/m^3"},
+                                                        {"liveliness", "1/s"},
+                                                        {"motor_torque", "N m"},
+                                                        {"friction_torque", "N m"},
+                                                        {"joint_load", "N"}};
   const auto unit = units.find(name);
   return {name, unit == units.end() ? "" : unit->second, field.components, to_float(field.values)};
+}
+
+// What is shown of the links follows the nodes and elements of the bodies. Everything below is empty where
+// there are none.
+struct ShownLinks {
+  VecX x, v;
+  std::vector<Tet> triangles;  // in node numbers of the whole
+
+  explicit ShownLinks(const Simulation& simulation)
+      : ShownLinks(simulation, simulation.state().joint_q, simulation.state().joint_v) {}
+  ShownLinks(const Simulation& simulation, const VecX& q, const VecX& velocity) {
+    const Model& model = simulation.model();
+    if (!model.articulation) return;
+    rigid::Motion motion;
+    rigid::update_motion(model.articulation->mechanism, q, velocity, motion);
+    rigid::place_surfaces(*model.link_surfaces, motion, x, v);
+    const Index n = model.nodes();
+    for (const Tri& t : model.link_surfaces->triangles)
+      triangles.push_back({n + t[0], n + t[1], n + t[2], -1});
+  }
+};
+
+// Bodies and links at rest: the links where they begin.
+VecX shown_rest(const Simulation& simulation) {
+  const Model& model = simulation.model();
+  VecX x(3 * model.nodes());
+  for (Index i = 0; i < model.nodes(); ++i) node(x, i) = model.mesh.rest[static_cast<std::size_t>(i)];
+  if (!model.articulation) return x;
+  const ShownLinks links(simulation, model.articulation->q, model.articulation->v);
+  VecX all(x.size() + links.x.size());
+  all << x, links.x;
+  return all;
+}
+
+VecX joined(const VecX& a, const VecX& b) {
+  if (b.size() == 0) return a;
+  VecX out(a.size() + b.size());
+  out << a, b;
+  return out;
+}
+
+std::vector<Tet> shown_elements(const Simulation& simulation) {
+  std::vector<Tet> out = simulation.model().mesh.elements;
+  const std::vector<Tet> links = ShownLinks(simulation).triangles;
+  out.insert(out.end(), links.begin(), links.end());
+  return out;
 }
 
 }  // namespace
@@ -51,35 +105,35 @@ FrameFields frame_fields(const Simulation& simulation, const StepInput& input) {
   const Scene& scene = simulation.scene();
   const std::size_t n = static_cast<std::size_t>(model.nodes());
   FrameFields out;
+  const ShownLinks links(simulation);
   if (wanted(scene, "displacement")) {
-    VecX u = state.x;
-    for (std::size_t i = 0; i < n; ++i) node(u, static_cast<Index>(i)) -= model.mesh.rest[i];
-    out.node["displacement"] = field_of(u);
+    out.node["displacement"] = field_of(joined(state.x, links.x) - shown_rest(simulation));
   }
-  if (wanted(scene, "velocity")) out.node["velocity"] = field_of(state.v);
-  if (wanted(scene, "force")) out.node["force"] = field_of(input.force);
-  if (wanted(scene, "mass")) {
+  if (wanted(scene, "velocity")) out.node["velocity"] = field_of(joined(state.v, links.v));
+  const bool bodies = !model.bodies.empty();
+  if (bodies && wanted(scene, "force")) out.node["force"] = field_of(input.force);
+  if (bodies && wanted(scene, "mass")) {
     Field mass{1, std::vector<double>(n)};
     for (std::size_t i = 0; i < n; ++i) mass.values[i] = model.mass[3 * static_cast<Eigen::Index>(i)];
     out.node["mass"] = std::move(mass);
   }
   Field pinned{1, std::vector<double>(n)};
   for (std::size_t i = 0; i < n; ++i) pinned.values[i] = input.fixed[3 * i] && input.fixed[3 * i + 1];
-  out.node["pinned"] = std::move(pinned);
+  if (bodies) out.node["pinned"] = std::move(pinned);
 
-  if (wanted(scene, "energy_density")) {
+  if (bodies && wanted(scene, "energy_density")) {
     Field psi;
     fem::energy_densities(*model.elements, state.x, input.activation, psi.values);
     out.element["energy_density"] = std::move(psi);
   }
-  if (wanted(scene, "volume_ratio")) {
+  if (bodies && wanted(scene, "volume_ratio")) {
     std::vector<Mat3> F;
     fem::deformation_gradients(*model.elements, state.x, F);
     Field J{1, std::vector<double>(F.size())};
     for (std::size_t e = 0; e < F.size(); ++e) J.values[e] = F[e].determinant();
     out.element["volume_ratio"] = std::move(J);
   }
-  if (wanted(scene, "material")) {
+  if (bodies && wanted(scene, "material")) {
     Field young{1, {}}, poisson{1, {}}, density{1, {}};
     for (const ElementMaterial& m : model.mesh.material) {
       young.values.push_back(m.young);
@@ -90,9 +144,34 @@ FrameFields frame_fields(const Simulation& simulation, const StepInput& input) {
     out.element["poisson"] = std::move(poisson);
     out.element["density"] = std::move(density);
   }
+  if (!input.activation.empty()) {
+    Field activation{1, {}};
+    for (const ElementMaterial& m : model.mesh.material)
+      activation.values.push_back(m.fibre != FibreModel::kNone && m.activation_channel >= 0
+                                      ? input.activation[static_cast<std::size_t>(m.activation_channel)]
+                                      : 0.0);
+    out.element["activation"] = std::move(activation);
+  }
   MethodFields method = simulation.fields();
   for (auto& [name, values] : method.node) out.node[name] = {1, std::move(values)};
   for (auto& [name, values] : method.element) out.element[name] = {1, std::move(values)};
+  if (!model.articulation) return out;
+  const rigid::LinkSurfaces& surfaces = *model.link_surfaces;
+  for (auto& [name, values] : method.link) {
+    Field field{1, std::vector<double>(n, 0.0)};
+    for (const Index part : surfaces.part_of_node) {
+      const Index joint = surfaces.parts[static_cast<std::size_t>(part)].joint;
+      field.values.push_back(joint >= 0 ? values[static_cast<std::size_t>(joint)] : 0.0);
+    }
+    out.node[name] = std::move(field);
+  }
+  // Fields of the bodies are zero on the links.
+  for (auto& [name, field] : out.node)
+    field.values.resize(static_cast<std::size_t>(field.components) * (n + surfaces.x.size()), 0.0);
+  for (auto& [name, field] : out.element)
+    field.values.resize(
+        static_cast<std::size_t>(field.components) * (model.mesh.elements.size() + surfaces.triangles.size()),
+        0.0);
   return out;
 }
 
@@ -118,6 +197,12 @@ ReplayHeader replay_header(const Simulation& simulation, const std::vector<Obsta
                {"elements", model.mesh.elements.size()},
                {"bodies", model.bodies.size()},
                {"threads", threads()}};
+  if (model.articulation) {
+    const rigid::Mechanism& m = model.articulation->mechanism;
+    out.facts["links"] = m.links.size();
+    out.facts["joint velocities"] = m.velocities;
+    out.facts["loops"] = m.loops.size();
+  }
   for (const Obstacle& o : obstacles) {
     // Shapes in their own frames (contact/obstacle.hpp).
     ReplayObstacle shown;
@@ -155,9 +240,9 @@ ReplayTopology replay_topology(const Simulation& simulation) {
   const Model& model = simulation.model();
   ReplayTopology out;
   out.step = simulation.state().step;
-  for (const Vec3& p : model.mesh.rest)
-    for (int k = 0; k < 3; ++k) out.rest.push_back(static_cast<float>(p[k]));
-  out.elements = model.mesh.elements;
+  const VecX rest = shown_rest(simulation);
+  for (const double x : rest) out.rest.push_back(static_cast<float>(x));
+  out.elements = shown_elements(simulation);
   BoundarySurface surface = boundary_surface(model.mesh.elements);
   out.surface = std::move(surface.triangles);
   out.surface_element = std::move(surface.elements);
@@ -165,6 +250,14 @@ ReplayTopology replay_topology(const Simulation& simulation) {
     out.bodies.push_back({body.name, body.elements.begin, body.elements.end});
   const MethodFields method = simulation.fields();
   const auto own = method.element.find("region");  // the method's regions, or else the scene's sets
+  const auto first = static_cast<Index>(model.mesh.elements.size());
+  for (auto e = static_cast<std::size_t>(first); e < out.elements.size(); ++e) {
+    out.surface.push_back({out.elements[e][0], out.elements[e][1], out.elements[e][2]});
+    out.surface_element.push_back(static_cast<Index>(e));
+  }
+  if (model.link_surfaces)
+    for (const rigid::LinkPart& part : model.link_surfaces->parts)
+      out.bodies.push_back({part.name, first + part.triangles_begin, first + part.triangles_end});
   out.regions.push_back("");
   if (own != method.element.end())
     out.regions.insert(out.regions.end(), method.regions.begin(), method.regions.end());
@@ -178,14 +271,20 @@ ReplayTopology replay_topology(const Simulation& simulation) {
     has_fibres |= here;
     for (int k = 0; k < 3; ++k) fibre.values.push_back(here ? m.fibre_direction[k] : 0.0);
   }
-  out.element_fields.push_back(replay_field("young", young));
-  if (own != method.element.end())
-    out.element_fields.push_back(replay_field("region", {1, own->second}));
-  else if (!model.element_sets.empty())
-    out.element_fields.push_back(replay_field("region", {1, regions(model)}));
+  young.values.resize(out.elements.size(), 0.0);
+  fibre.values.resize(3 * out.elements.size(), 0.0);
+  if (!model.bodies.empty()) out.element_fields.push_back(replay_field("young", young));
+  if (own != method.element.end() || !model.element_sets.empty()) {
+    Field region{1, own != method.element.end() ? own->second : regions(model)};
+    region.values.resize(out.elements.size(), 0.0);
+    out.element_fields.push_back(replay_field("region", region));
+  }
   if (has_fibres) out.element_fields.push_back(replay_field("fibre", fibre));
-  if (const auto candidate = method.node.find("candidate"); candidate != method.node.end())
-    out.node_fields.push_back(replay_field("candidate", {1, candidate->second}));
+  if (const auto candidate = method.node.find("candidate"); candidate != method.node.end()) {
+    Field field{1, candidate->second};
+    field.values.resize(out.rest.size() / 3, 0.0);
+    out.node_fields.push_back(replay_field("candidate", field));
+  }
   return out;
 }
 
@@ -195,9 +294,8 @@ ReplayFrame replay_frame(const Simulation& simulation, const FrameFields& fields
   ReplayFrame out;
   out.t = state.t;
   out.step = state.step;
-  out.x.resize(static_cast<std::size_t>(state.x.size()));
-  for (std::size_t i = 0; i < out.x.size(); ++i)
-    out.x[i] = static_cast<float>(state.x[static_cast<Eigen::Index>(i)]);
+  const VecX x = joined(state.x, ShownLinks(simulation).x);
+  for (const double value : x) out.x.push_back(static_cast<float>(value));
   // The page makes the displacement from the positions, and what is constant stands in the topology.
   for (const auto& [name, field] : fields.node)
     if (name != "displacement" && name != "candidate" && name != "mass")
@@ -222,7 +320,8 @@ FrameWriter::FrameWriter(const Simulation& simulation) : simulation_(simulation)
   const Model& model = simulation.model();
   const Scene& scene = simulation.scene();
   const auto& names = scene.output.bodies;
-  std::vector<Index> number(static_cast<std::size_t>(model.nodes()), -1);
+  const std::vector<Tet> elements = shown_elements(simulation);
+  std::vector<Index> number(static_cast<std::size_t>(shown_rest(simulation).size() / 3), -1);
   for (const Body& body : model.bodies) {
     if (!names.empty() && std::find(names.begin(), names.end(), body.name) == names.end()) {
       all_ = false;
@@ -230,8 +329,10 @@ FrameWriter::FrameWriter(const Simulation& simulation) : simulation_(simulation)
     }
     for (Index e = body.elements.begin; e < body.elements.end; ++e) elements_.push_back(e);
   }
+  for (auto e = static_cast<Index>(model.mesh.elements.size()); e < static_cast<Index>(elements.size()); ++e)
+    elements_.push_back(e);
   for (const Index e : elements_)
-    for (const Index i : model.mesh.elements[static_cast<std::size_t>(e)])
+    for (const Index i : elements[static_cast<std::size_t>(e)])
       if (i >= 0) number[static_cast<std::size_t>(i)] = 0;
   for (std::size_t i = 0; i < number.size(); ++i) {
     if (number[i] < 0 && !all_) continue;
@@ -239,7 +340,7 @@ FrameWriter::FrameWriter(const Simulation& simulation) : simulation_(simulation)
     nodes_.push_back(static_cast<Index>(i));
   }
   for (const Index e : elements_) {
-    Tet cell = model.mesh.elements[static_cast<std::size_t>(e)];
+    Tet cell = elements[static_cast<std::size_t>(e)];
     for (Index& i : cell)
       if (i >= 0) i = number[static_cast<std::size_t>(i)];
     cells_.push_back(cell);
@@ -281,19 +382,27 @@ void FrameWriter::write_vtu_frame(const std::filesystem::path& file, const Frame
     return kept.back();
   };
   VtuGrid grid;
-  grid.points = part({state.x.data(), static_cast<std::size_t>(state.x.size())}, 3, nodes_);
+  const VecX x = joined(state.x, ShownLinks(simulation_).x);
+  grid.points = part({x.data(), static_cast<std::size_t>(x.size())}, 3, nodes_);
   grid.cells = cells_;
   for (const auto& [name, field] : fields.node)
     grid.point_data.push_back({name, field.components, part(field.values, field.components, nodes_)});
   for (const auto& [name, field] : fields.element)
     grid.cell_data.push_back({name, field.components, part(field.values, field.components, elements_)});
   std::vector<Index> body(elements_.size()), region(elements_.size());
-  const std::vector<double> all_regions = regions(model);
+  std::vector<double> all_regions = regions(model);
+  if (model.link_surfaces)
+    all_regions.resize(all_regions.size() + model.link_surfaces->triangles.size(), 0.0);
   for (std::size_t e = 0; e < elements_.size(); ++e) {
     const Index element = elements_[e];
     for (std::size_t b = 0; b < model.bodies.size(); ++b)
       if (element >= model.bodies[b].elements.begin && element < model.bodies[b].elements.end)
         body[e] = static_cast<Index>(b);
+    if (const auto link = element - static_cast<Index>(model.mesh.elements.size()); link >= 0)
+      for (std::size_t p = 0; p < model.link_surfaces->parts.size(); ++p)
+        if (link >= model.link_surfaces->parts[p].triangles_begin &&
+            link < model.link_surfaces->parts[p].triangles_end)
+          body[e] = static_cast<Index>(model.bodies.size() + p);
     region[e] = static_cast<Index>(all_regions[static_cast<std::size_t>(element)]);
   }
   grid.cell_data.push_back({"body", 1, std::span<const Index>(body)});

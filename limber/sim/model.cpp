@@ -5,6 +5,8 @@
 #include <limber/io/mesh_io.hpp>
 #include <limber/mesh/check.hpp>
 #include <limber/mesh/generate.hpp>
+#include <limber/rigid/link_surfaces.hpp>
+#include <limber/scene/load.hpp>
 #include <limber/scene/selection.hpp>
 #include <limber/scene/varying.hpp>
 #include <limber/sim/model_parts.hpp>
@@ -13,6 +15,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -38,6 +41,42 @@ class Problems {
   ErrorKind kind_ = ErrorKind::kInput;
   std::string text_;
 };
+
+// Nodes of soft bodies that move with links, where they are at the start.
+void attach_nodes(const Scene& scene, const Model& model, rigid::Articulation& articulation) {
+  rigid::Motion motion;
+  rigid::update_motion(articulation.mechanism, articulation.q, articulation.v, motion);
+  std::map<Index, std::string> taken;
+  const auto& list = scene.resolved.at("attachments");
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string where = fmt::format("/attachments/{}", i), name = list[i].at("link");
+    const Index link = articulation.mechanism.find_link(name);
+    if (link < 0)
+      throw Error(ErrorKind::kInput, fmt::format("{}/link: there is no link \"{}\"", where, name));
+    const Selection nodes = read_selection(nlohmann::json(list[i].at("nodes")), where + "/nodes");
+    for (const Index node : select_nodes(model, nodes, list[i].value("body", std::string()))) {
+      if (const auto [at, free] = taken.emplace(node, name); !free)
+        throw Error(ErrorKind::kInput,
+                    fmt::format("{}: node {} is attached to \"{}\" already", where, node, at->second));
+      const rigid::Pose& pose = motion.links[static_cast<std::size_t>(link)].pose;
+      articulation.attachments.push_back(
+          {node, link, pose.inverse() * model.mesh.rest[static_cast<std::size_t>(node)]});
+    }
+  }
+}
+
+// Links, joints and what belongs to them. Null when the scene has none.
+void add_links(const Scene& scene, Model& model) {
+  // A scene that a program put together has no resolved text, and no links.
+  if (!scene.resolved.contains("links")) return;
+  if (scene.resolved.at("links").empty() && scene.resolved.at("robots").empty()) return;
+  auto articulation =
+      std::make_shared<rigid::Articulation>(rigid::build_articulation(scene.resolved, scene.folder));
+  model.notices.insert(model.notices.end(), articulation->notices.begin(), articulation->notices.end());
+  attach_nodes(scene, model, *articulation);
+  model.link_surfaces = std::make_shared<const rigid::LinkSurfaces>(rigid::link_surfaces(*articulation));
+  model.articulation = std::move(articulation);
+}
 
 // A body's mesh on its own node numbers: tets, or triangles with -1 in the last place.
 struct BodyMesh {
@@ -246,7 +285,16 @@ void finish_model(Model& model) {
     piece.nodes.push_back(i);
     piece.mass += lumped[i];
   }
-  model.size = bounding_box(model.mesh.rest).size().norm();
+  Box box = bounding_box(model.mesh.rest);
+  if (model.articulation) {
+    rigid::Motion motion;
+    rigid::update_motion(model.articulation->mechanism, model.articulation->q, model.articulation->v, motion);
+    VecX x, v;
+    rigid::place_surfaces(*model.link_surfaces, motion, x, v);
+    for (Index i = 0; i < x.size() / 3; ++i) box.add(node(x, i));
+    for (const rigid::LinkMotion& l : motion.links) box.add(l.com);
+  }
+  model.size = box.size().norm();
   set_touching_nodes(model.scene->contact, model.mesh, model.contact, &model.notices);
   for (Load& load : model.loads) {
     load.mass = 0;
@@ -278,6 +326,7 @@ Model build_model(std::shared_ptr<const Scene> scene_ptr) {
   for (const ObstacleSpec& o : scene.obstacles)
     problems.collect(
         [&] { model.contact.obstacles.push_back(make_obstacle(o, scene.folder, scene.contact.friction)); });
+  problems.collect([&] { add_links(scene, model); });
   for (const ActivationSpec& a : scene.activations) model.activations.push_back(a.name);
   problems.raise();
 
@@ -294,6 +343,10 @@ State initial_state(const Model& model) {
   state.x.resize(3 * n);
   state.v.setZero(3 * n);
   for (Index i = 0; i < n; ++i) node(state.x, i) = model.mesh.rest[i];
+  if (model.articulation) {
+    state.joint_q = model.articulation->q;
+    state.joint_v = model.articulation->v;
+  }
   for (std::size_t b = 0; b < model.bodies.size(); ++b) {
     const BodySpec& spec = scene.bodies[b];
     std::vector<Index> nodes;
@@ -323,6 +376,16 @@ State initial_state(const Model& model) {
     center /= mass;
     for (Index i : nodes)
       node(state.v, i) = spec.velocity + spec.angular_velocity.cross(Vec3(node(state.x, i)) - center);
+  }
+  if (model.articulation) {
+    // Attached nodes are where their links are, and move with them.
+    rigid::Motion motion;
+    rigid::update_motion(model.articulation->mechanism, state.joint_q, state.joint_v, motion);
+    for (const rigid::Attachment& a : model.articulation->attachments) {
+      const rigid::LinkMotion& l = motion.links[static_cast<std::size_t>(a.link)];
+      node(state.x, a.node) = l.pose * a.x;
+      node(state.v, a.node) = rigid::point_velocity(l.phi, l.pose * a.x - l.com);
+    }
   }
   return state;
 }

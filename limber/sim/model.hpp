@@ -14,6 +14,11 @@
 
 namespace limber {
 
+namespace rigid {
+struct Articulation;
+struct LinkSurfaces;
+}  // namespace rigid
+
 struct IndexRange {
   Index begin = 0, end = 0;
   Index size() const { return end - begin; }
@@ -58,8 +63,11 @@ struct Model {
   std::vector<Piece> pieces;
   std::vector<Index> piece_of_node;
   ContactModel contact;
+  // Links and joints, and the triangles they are drawn with; null when the scene has none.
+  std::shared_ptr<const rigid::Articulation> articulation;
+  std::shared_ptr<const rigid::LinkSurfaces> link_surfaces;
   std::vector<std::string> notices;  // what a user should know about the scene, one line each
-  double size = 1;                   // diagonal of the bounding box at rest [m]
+  double size = 1;                   // diagonal of the bounding box at rest, links included [m]
 
   Index nodes() const { return static_cast<Index>(mesh.rest.size()); }
 };

@@ -2,6 +2,7 @@
 
 #include <limber/core/error.hpp>
 #include <limber/fem/assemble.hpp>
+#include <limber/rigid/articulation.hpp>
 #include <limber/sim/contact_state.hpp>
 
 #include <Eigen/Geometry>
@@ -11,6 +12,32 @@
 #include <fmt/format.h>
 
 namespace limber {
+namespace {
+
+// Adds the links, and returns their mass; the centre of mass is not yet divided by it.
+double measure_links(const Model& model, const State& state, Diagnostics& d) {
+  const rigid::Mechanism& m = model.articulation->mechanism;
+  rigid::Motion motion;
+  rigid::update_motion(m, state.joint_q, state.joint_v, motion);
+  const rigid::Energy e = rigid::measure_energy(m, motion, state.joint_q, model.scene->gravity);
+  d.kinetic += e.kinetic;
+  d.gravity += e.gravity;
+  d.elastic += e.springs;
+  d.momentum += rigid::momentum(m, motion);
+  d.angular_momentum += rigid::angular_momentum(m, motion);
+  rigid::Motion start;
+  rigid::update_motion(m, model.articulation->q, state.joint_v, start);
+  double mass = 0;
+  for (std::size_t i = 0; i < m.links.size(); ++i) {
+    mass += m.links[i].inertia.mass;
+    d.center_of_mass += m.links[i].inertia.mass * motion.links[i].com;
+    d.max_speed = std::max(d.max_speed, motion.links[i].phi.tail<3>().norm());
+    d.max_displacement = std::max(d.max_displacement, (motion.links[i].com - start.links[i].com).norm());
+  }
+  return mass;
+}
+
+}  // namespace
 
 Diagnostics measure(const Model& model, const State& state, const std::vector<double>& activation) {
   Diagnostics d;
@@ -27,6 +54,7 @@ Diagnostics measure(const Model& model, const State& state, const std::vector<do
     d.max_displacement = std::max(d.max_displacement, (x - model.mesh.rest[i]).norm());
     d.max_speed = std::max(d.max_speed, v.norm());
   }
+  if (model.articulation) mass += measure_links(model, state, d);
   if (mass > 0) d.center_of_mass /= mass;
   d.elastic = fem::elastic_energy(*model.elements, state.x, activation);
   d.contact = contact_energy(model, state);
@@ -57,6 +85,11 @@ void Simulation::restore(const State& state) {
     throw Error(ErrorKind::kInput,
                 fmt::format("the checkpoint has {} nodes, the scene {}: it belongs to another scene",
                             state.x.size() / 3, state_.x.size() / 3));
+  if (state.joint_q.size() != state_.joint_q.size() || state.joint_v.size() != state_.joint_v.size())
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("the checkpoint has {} joint velocities, the scene {}: it belongs to another scene",
+                    state.joint_v.size(), state_.joint_v.size()));
   state_ = state;
   stepper_ = make_(*scene_);
 }

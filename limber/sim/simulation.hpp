@@ -12,8 +12,9 @@ namespace limber {
 
 // Energies and momenta of a state, measured the same way for every method.
 struct Diagnostics {
-  double kinetic = 0, elastic = 0, gravity = 0;  // [J]; gravity is potential energy, zero at the origin
-  double contact = 0;                            // of the penalty springs [J]
+  // [J]; links and their springs included; gravity is potential energy, zero at the origin
+  double kinetic = 0, elastic = 0, gravity = 0;
+  double contact = 0;  // of the penalty springs [J]
   double total() const { return kinetic + elastic + gravity + contact; }
   Vec3 momentum = Vec3::Zero();          // [kg m/s]
   Vec3 angular_momentum = Vec3::Zero();  // about the origin [kg m^2/s]

@@ -35,7 +35,10 @@ struct State {
   std::vector<double> contact_anchors;      // their points, three numbers each, in the obstacle's frame [m]
   VecX x_prev, v_prev;                      // implicit, BDF2: one step ago; empty: none
   FactorRecord factor;                      // implicit: of the kept factor
-  std::vector<std::int64_t> events_done;    // indices of scene events that have happened, in order
+  VecX joint_q, joint_v;  // positions and velocities of the joints, stacked (rigid/mechanism.hpp)
+  VecX joint_friction;    // warm start: friction impulses of the last step [N s]
+  VecX link_x, link_phi;  // poses and velocities of the links where a method steps them freely (sp)
+  std::vector<std::int64_t> events_done;  // indices of scene events that have happened, in order
 };
 
 // Lists every member with its name: the one list behind checkpoint, hash and comparison.
@@ -66,6 +69,11 @@ void visit(S& state, Visitor&& visitor) {
   visitor("factor_cost", state.factor.cost);
   visitor("factor_last_cost", state.factor.last_cost);
   visitor("factor_fresh_rate", state.factor.fresh_rate);
+  visitor("joint_q", state.joint_q);
+  visitor("joint_v", state.joint_v);
+  visitor("joint_friction", state.joint_friction);
+  visitor("link_x", state.link_x);
+  visitor("link_phi", state.link_phi);
   visitor("events_done", state.events_done);
 }
 

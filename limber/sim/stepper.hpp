@@ -43,10 +43,12 @@ struct StepReport {
   std::vector<std::pair<std::string, double>> phases;  // seconds per phase
 };
 
-// Per-node or per-element numbers of a method for output and viewer (dynamic nodes, liveliness, ...).
+// Per-node, per-element or per-link numbers of a method for output and viewer (dynamic nodes, liveliness,
+// ...).
 struct MethodFields {
   std::map<std::string, std::vector<double>> node;     // one number per node
   std::map<std::string, std::vector<double>> element;  // one number per element
+  std::map<std::string, std::vector<double>> link;     // one number per link
   std::vector<std::string> regions;  // what the numbers 1, 2, ... of the element field "region" are called
 };
 

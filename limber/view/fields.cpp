@@ -60,6 +60,17 @@ bool is_mark(const std::string& name) {
   return name == "dynamic" || name == "pinned" || name == "candidate" || name == "fibre";
 }
 
+bool is_plane(const ReplayTopology& t) {
+  for (std::size_t i = 2; i < t.rest.size(); i += 3)
+    if (t.rest[i] != t.rest[2]) return false;
+  return !t.elements.empty() && tet_count(t) == 0;
+}
+
+std::size_t tet_count(const ReplayTopology& t) {
+  return static_cast<std::size_t>(
+      std::count_if(t.elements.begin(), t.elements.end(), [](const Tet& e) { return e[3] >= 0; }));
+}
+
 const ReplayField* find_field(const std::vector<ReplayField>& fields, const std::string& name) {
   for (const ReplayField& f : fields)
     if (f.name == name) return &f;

@@ -42,6 +42,11 @@ class FieldSampler {
   std::vector<float> volume_;  // rest volume (area) of each element
 };
 
+// Whether everything lies in one plane z = constant.
+bool is_plane(const ReplayTopology& topology);
+// Elements that are neither plane-strain triangles nor the surfaces of links.
+std::size_t tet_count(const ReplayTopology& topology);
+
 // The named field, or null.
 const ReplayField* find_field(const std::vector<ReplayField>& fields, const std::string& name);
 

@@ -251,10 +251,11 @@ void RunEncoder::begin_epoch(Index index) {
   }
   block.indices("triangles", triangles);
   block.indices("triangleElement", triangle_element);
-  const bool plane = !t.elements.empty() && t.elements.front()[3] < 0;
-  if (options_.inside && !plane) {
+  const bool plane = is_plane(t), inside = options_.inside && tet_count(t) > 0;
+  if (inside) {
+    // A triangle (of a link) is a tetrahedron without volume, of which a cut shows nothing.
     for (const Tet& e : t.elements)
-      for (Index i : e) tets.push_back(i < 0 ? -1 : page_of[static_cast<std::size_t>(i)]);
+      for (Index i : e) tets.push_back(page_of[static_cast<std::size_t>(i < 0 ? e[2] : i)]);
     block.indices("tets", tets);
   }
   if (!fibre_elements.empty()) {
@@ -300,12 +301,12 @@ void RunEncoder::begin_epoch(Index index) {
   manifest_["epochs"].push_back({{"topology", index},
                                  {"step", t.step},
                                  {"totalNodes", n},
-                                 {"totalElements", t.elements.size()},
+                                 {"totalElements", plane ? t.elements.size() : tet_count(t)},
                                  {"nodes", m},
                                  {"surfaceNodes", epoch->surface_nodes},
                                  {"elements", epoch->elements.size()},
                                  {"triangles", t.surface.size()},
-                                 {"inside", options_.inside && !plane},
+                                 {"inside", inside},
                                  {"plane", plane},
                                  {"origin", to_json(epoch->origin)},
                                  {"bodies", std::move(bodies)},

@@ -260,7 +260,7 @@ Image Painter::paint(Index index) {
     }
   }
 
-  const bool plane_body = !t.elements.empty() && t.elements.front()[3] < 0;
+  const bool plane_body = is_plane(t);
   std::vector<Floor> floors;
   const std::vector<ReplayObstacle>& obstacles = reader_.header().obstacles;
   if (options_.obstacles)

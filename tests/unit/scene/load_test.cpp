@@ -174,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"version", "{\"limber\": 2, \"bodies\": [{\"mesh\": {\"shape\": \"box\"}}]}",
               "/limber: expected a whole number equal to 1, found 2"},
         Wrong{"missing", "{\"limber\": 1}", "s.json:1: \"bodies\" is missing"},
-        Wrong{"nobodies", "{\"limber\": 1, \"bodies\": []}", "/bodies: expected at least 1 item, found 0"},
+        Wrong{"nobodies", "{\"limber\": 1, \"bodies\": []}", "\"bodies\" is missing: expected soft bodies"},
         Wrong{"notobject", "{\"limber\": 1, \"bodies\": [3]}", "/bodies/0: expected an object, found 3"},
         Wrong{"shape", "{\"limber\": 1, \"bodies\": [{\"mesh\": {\"shape\": \"spere\"}}]}",
               "/bodies/0/mesh/shape: found \"spere\", did you mean \"sphere\"?"},

@@ -1,0 +1,15 @@
+// JOINTS: articulated bodies in joint velocities, with friction inside the joints (chapter 3 of Weidner's
+// dissertation; docs/methods/joints.md). The scene has links and no soft bodies; `vanilla` and `conjac` move
+// links together with flesh.
+#pragma once
+
+#include <limber/scene/scene.hpp>
+#include <limber/sim/stepper.hpp>
+
+#include <memory>
+
+namespace limber {
+
+std::unique_ptr<Stepper> make_joints(const Scene& scene);
+
+}  // namespace limber

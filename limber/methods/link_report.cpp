@@ -1,0 +1,56 @@
+#include <limber/methods/link_report.hpp>
+
+#include <algorithm>
+
+namespace limber {
+namespace {
+
+constexpr std::size_t kMostColumns = 64;  // of friction; a long chain does not get a column per pin
+
+}  // namespace
+
+void report_links(const rigid::Articulation& a, const rigid::StepOutcome& out, double h, StepReport& report) {
+  const rigid::Mechanism& m = a.mechanism;
+  bool motors = false;
+  for (const rigid::Joint& j : m.joints)
+    if (j.motor.kind != rigid::MotorKind::kNone) {
+      report.extra["torque/" + j.name] = out.motor[j.v_begin];
+      motors = true;
+    }
+  if (motors) report.extra["power/motors"] = out.motor_work / h;
+  if (!a.surfaces.empty()) report.extra["power/friction"] = out.friction_work / h;
+  if (a.surfaces.size() <= kMostColumns)
+    for (std::size_t i = 0; i < a.surfaces.size(); ++i)
+      report.extra["friction/" + a.surfaces[i].name] = out.friction_torque[static_cast<Eigen::Index>(i)];
+  if (!m.loops.empty()) report.extra["loop_error"] = out.loop_error;
+  report.iterations = out.iterations;
+  report.contacts += static_cast<Index>((out.contact_normal.array() > 0).count());
+  if (!out.converged) report.fallbacks["friction_not_converged"] = 1;
+}
+
+MethodFields link_fields(const rigid::Articulation& a, const rigid::StepOutcome& out) {
+  const rigid::Mechanism& m = a.mechanism;
+  MethodFields fields;
+  const auto empty = std::vector<double>(m.links.size(), 0.0);
+  const bool motors = std::any_of(m.joints.begin(), m.joints.end(), [](const rigid::Joint& j) {
+    return j.motor.kind != rigid::MotorKind::kNone;
+  });
+  if (motors) {
+    std::vector<double>& torque = fields.link["motor_torque"] = empty;
+    for (std::size_t i = 0; i < m.joints.size() && out.motor.size() > 0; ++i)
+      if (rigid::velocity_numbers(m.joints[i].type) == 1) torque[i] = out.motor[m.joints[i].v_begin];
+  }
+  if (!a.surfaces.empty()) {
+    std::vector<double>& torque = fields.link["friction_torque"] = empty;
+    std::vector<double>& load = fields.link["joint_load"] = empty;
+    for (std::size_t i = 0; i < a.surfaces.size() && out.friction_torque.size() > 0; ++i) {
+      if (a.surfaces[i].loop) continue;
+      const auto link = static_cast<std::size_t>(a.surfaces[i].owner);
+      torque[link] = std::abs(out.friction_torque[static_cast<Eigen::Index>(i)]);
+      load[link] = out.load[i];
+    }
+  }
+  return fields;
+}
+
+}  // namespace limber
