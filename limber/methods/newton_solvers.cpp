@@ -177,7 +177,9 @@ SolverReport NewtonSolver::solve(ImplicitStage& stage, const StageContext& conte
         break;
       case Family::kQlb:
       case Family::kAuto:
-        end = lbfgs(run, options_.max_iterations);
+        // The factor lacks the coupling of bodies that touch, which conjugate gradients can add and L-BFGS
+        // learns slowly.
+        end = stage.coupled() ? newton(run, options_.max_iterations) : lbfgs(run, options_.max_iterations);
         break;
     }
   }
