@@ -69,7 +69,7 @@ def leg_points(angle):
     return pin, knee, hip, top, foot
 
 
-def klann(mu=0.4, angle=math.pi / 2, speed=4.0, radius=0.004, height=0.02, foot=0.02):
+def klann(mu=0.4, angle=math.pi / 2, speed=4.0, radius=0.002, height=0.05, foot=0.02):
     middle = CRANK[0] + 0.5 * DISTANCE
     floor = min(p[4][1] for p in (leg_points(angle), leg_points(angle + math.pi)))
 
