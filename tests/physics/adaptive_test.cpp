@@ -5,6 +5,7 @@
 #include <limber/core/parallel.hpp>
 #include <limber/fem/assemble.hpp>
 #include <limber/methods/adaptive.hpp>
+#include <limber/sim/frame.hpp>
 #include <limber/sim/static_solve.hpp>
 
 #include <gtest/gtest.h>
@@ -269,6 +270,31 @@ TEST(Adaptive, FallingAndSpinningIsNotLively) {
   EXPECT_EQ(r.extra.at("dynamic_nodes"), 4);
   const Vec3 after = measure(spinning.model(), spinning.state(), {}).angular_momentum;
   EXPECT_LT((after - before).norm(), .01 * before.norm());
+}
+
+// What the page and ParaView are told, from the first frame on.
+TEST(Adaptive, RecordsRegionsLivelinessAndNodes) {
+  auto s = adaptive_bar(.02);
+  s->gravity = {0, -9.81, 0};
+  s->method_options["adaptive"]["regions"] =
+      nlohmann::json::array({{{"name", "root"}}, {{"name", "middle"}}, {{"name", "tip"}}});
+  Simulation sim = simulate(s);
+  const ReplayTopology topology = replay_topology(sim);
+  EXPECT_EQ(topology.regions, (std::vector<std::string>{"", "root", "middle", "tip"}));
+  ASSERT_EQ(topology.node_fields.size(), 1u);
+  EXPECT_EQ(topology.node_fields[0].name, "candidate");
+  EXPECT_EQ(std::count(topology.node_fields[0].values.begin(), topology.node_fields[0].values.end(), 1.0f),
+            3);
+  sim.step();
+  const FrameFields fields = frame_fields(sim, sim.input());
+  const std::vector<double>&lively = fields.element.at("liveliness").values,
+        &region = fields.element.at("region").values, &dynamic = fields.node.at("dynamic").values;
+  for (std::size_t e = 0; e < region.size(); ++e) {
+    EXPECT_GT(lively[e], 0);
+    EXPECT_TRUE(region[e] >= 1 && region[e] <= 3);
+  }
+  EXPECT_EQ(std::count(dynamic.begin(), dynamic.end(), 1.0), 3);
+  for (const ReplayField& f : replay_frame(sim, fields, {}).element_fields) EXPECT_NE(f.name, "region");
 }
 
 TEST(Adaptive, ACutThroughARepresentativeNodeGoesOn) {
