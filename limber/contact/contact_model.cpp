@@ -59,7 +59,7 @@ Obstacle make_obstacle(const ObstacleSpec& spec, const std::string& folder, doub
     o.shape = ObstacleShape::kMesh;
     TriMesh mesh = read_surface((std::filesystem::path(folder) / spec.mesh_file).string());
     for (Vec3& x : mesh.nodes) x = spec.scale.cwiseProduct(x);
-    o.surface = std::make_shared<const SurfaceTree>(
+    o.surface = std::make_shared<const ClosedSurface>(
         std::move(mesh), fmt::format("{}: mesh \"{}\"", describe(spec), spec.mesh_file));
     o.start.R = rotation_of(spec.rotation);
     o.start.origin = spec.translation;

@@ -1,7 +1,7 @@
 // Rigid things that bodies touch: planes, spheres, capsules, boxes and closed surfaces, still or scripted.
 #pragma once
 
-#include <limber/contact/surface_tree.hpp>
+#include <limber/contact/closed_surface.hpp>
 #include <limber/scene/motion.hpp>
 
 #include <memory>
@@ -27,12 +27,12 @@ struct Placement {
 struct Obstacle {
   std::string name;
   ObstacleShape shape = ObstacleShape::kPlane;
-  double radius = 0;                           // sphere, capsule [m]
-  double half_length = 0;                      // capsule: from the origin to the centre of each cap [m]
-  Vec3 half_size = Vec3::Zero();               // box [m]
-  std::shared_ptr<const SurfaceTree> surface;  // mesh
-  Placement start;                             // before it moves
-  std::vector<MotionKey> motion;               // about the origin of its own frame
+  double radius = 0;                             // sphere, capsule [m]
+  double half_length = 0;                        // capsule: from the origin to the centre of each cap [m]
+  Vec3 half_size = Vec3::Zero();                 // box [m]
+  std::shared_ptr<const ClosedSurface> surface;  // mesh
+  Placement start;                               // before it moves
+  std::vector<MotionKey> motion;                 // about the origin of its own frame
   std::string interpolation = "smooth";
   double friction = 0;  // Coulomb's mu
 };

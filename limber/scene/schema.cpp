@@ -127,7 +127,7 @@ Json object_schema(const SpecNode& node) {
       condition["required"] = Json::array({tag->key});
     cases.push_back(Json{{"if", condition}, {"then", then}});
   }
-  out["allOf"] = cases;
+  if (!cases.empty()) out["allOf"] = cases;
   out["unevaluatedProperties"] = false;
   return out;
 }

@@ -167,9 +167,10 @@ StepReport Simulation::step() {
   }
   if (report.status == StepStatus::kFailed)
     throw Error(ErrorKind::kSimulation,
-                fmt::format("step {} (t = {:.6g} s) failed: {}; try a smaller time step, or more damping "
-                            "(method/beta)",
-                            state_.step, state_.t, report.why));
+                fmt::format("step {} (t = {:.6g} s) failed: {}; try a smaller time step (time/step), or more "
+                            "damping ({})",
+                            state_.step, state_.t, report.why,
+                            scene_->method_options.contains("beta") ? "method/beta" : "damping/stiffness"));
   for (const std::string& warning : report.warnings)
     notices_.push_back(fmt::format("step {} (t = {:.6g} s): {}", state_.step, state_.t, warning));
   next.step = state_.step + 1;

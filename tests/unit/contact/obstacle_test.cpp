@@ -58,7 +58,7 @@ TEST(Obstacle, BoxAgreesWithTheSameBoxAsMesh) {
   box.half_size = {0.1, 0.05, 0.08};
   TriMesh surface = surface_mesh(make_box({0.2, 0.1, 0.16}, {3, 2, 3}));
   for (Vec3& x : surface.nodes) x -= box.half_size;
-  mesh.surface = std::make_shared<const SurfaceTree>(std::move(surface));
+  mesh.surface = std::make_shared<const ClosedSurface>(std::move(surface));
   const Placement at = placement_at(box, 0);
   std::mt19937 random(4);
   for (int k = 0; k < 500; ++k) {

@@ -28,7 +28,7 @@ inline std::vector<Obstacle> all_shapes() {
   all.push_back(base(ObstacleShape::kBox));
   all.back().half_size = {0.1, 0.05, 0.08};
   all.push_back(base(ObstacleShape::kMesh));
-  all.back().surface = std::make_shared<const SurfaceTree>(surface_mesh(make_torus(0.1, 0.04, 0.02)));
+  all.back().surface = std::make_shared<const ClosedSurface>(surface_mesh(make_torus(0.1, 0.04, 0.02)));
   return all;
 }
 

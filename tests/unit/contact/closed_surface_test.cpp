@@ -1,4 +1,4 @@
-#include <limber/contact/surface_tree.hpp>
+#include <limber/contact/closed_surface.hpp>
 #include <limber/core/error.hpp>
 #include <limber/mesh/generate.hpp>
 #include <limber/mesh/surface.hpp>
@@ -54,7 +54,7 @@ TriMesh star() {
 }
 
 void expect_agrees(const TriMesh& mesh) {
-  const SurfaceTree tree(mesh);
+  const ClosedSurface tree(mesh);
   const Box box = bounding_box(mesh.nodes);
   std::mt19937 random(3);
   std::uniform_real_distribution<double> unit(-0.2, 1.2);
@@ -71,7 +71,7 @@ void expect_agrees(const TriMesh& mesh) {
   EXPECT_GT(inside, 5);
 }
 
-TEST(SurfaceTree, AgreesWithBruteForceAndWindingNumbers) {
+TEST(ClosedSurface, AgreesWithBruteForceAndWindingNumbers) {
   expect_agrees(surface_mesh(make_torus(0.1, 0.03, 0.02)));
   expect_agrees(surface_mesh(make_box({0.1, 0.2, 0.05}, {2, 2, 2})));
   expect_agrees(star());
@@ -79,9 +79,9 @@ TEST(SurfaceTree, AgreesWithBruteForceAndWindingNumbers) {
 
 // Nearest to a corner of a star or to the edge of a box, the sign must not depend on which of the faces was
 // found first.
-TEST(SurfaceTree, SignIsRightBeyondSharpCorners) {
+TEST(ClosedSurface, SignIsRightBeyondSharpCorners) {
   const TriMesh mesh = star();
-  const SurfaceTree tree(mesh);
+  const ClosedSurface tree(mesh);
   for (const Vec3& corner : mesh.nodes) {
     const Vec3 out = corner.normalized();
     for (const double d : {1e-6, 1e-3}) {
@@ -91,27 +91,27 @@ TEST(SurfaceTree, SignIsRightBeyondSharpCorners) {
   }
 }
 
-TEST(SurfaceTree, PointsOnTheSurfaceHaveItsNormal) {
+TEST(ClosedSurface, PointsOnTheSurfaceHaveItsNormal) {
   const TriMesh mesh = surface_mesh(make_box({1, 1, 1}, {3, 3, 3}));
-  const SurfaceTree tree(mesh);
+  const ClosedSurface tree(mesh);
   const SurfacePoint p = tree.closest({0.3, 0.4, 1.0});
   EXPECT_NEAR(p.distance, 0, 1e-15);
   EXPECT_NEAR((p.n - Vec3::UnitZ()).norm(), 0, 1e-14);
 }
 
-TEST(SurfaceTree, TurnsAnInsideOutSurface) {
+TEST(ClosedSurface, TurnsAnInsideOutSurface) {
   TriMesh mesh = surface_mesh(make_sphere(0.1, 0.03));
   for (Tri& t : mesh.triangles) std::swap(t[0], t[1]);
-  const SurfaceTree tree(mesh);
+  const ClosedSurface tree(mesh);
   EXPECT_LT(tree.closest(Vec3(0.01, 0, 0)).distance, 0);
   EXPECT_GT(tree.closest(Vec3(0.2, 0, 0)).distance, 0);
 }
 
-TEST(SurfaceTree, RefusesOpenAndMixedSurfaces) {
+TEST(ClosedSurface, RefusesOpenAndMixedSurfaces) {
   TriMesh open = surface_mesh(make_sphere(0.1, 0.03));
   open.triangles.pop_back();
   try {
-    SurfaceTree tree(open, "obstacle \"bowl\"");
+    ClosedSurface tree(open, "obstacle \"bowl\"");
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::kInput);
@@ -119,7 +119,7 @@ TEST(SurfaceTree, RefusesOpenAndMixedSurfaces) {
   }
   TriMesh mixed = surface_mesh(make_sphere(0.1, 0.03));
   std::swap(mixed.triangles[5][0], mixed.triangles[5][1]);
-  EXPECT_THROW(SurfaceTree tree(mixed), Error);
+  EXPECT_THROW(ClosedSurface tree(mixed), Error);
 }
 
 }  // namespace

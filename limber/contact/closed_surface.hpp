@@ -20,11 +20,11 @@ struct SurfacePoint {
 // A tree of boxes over the triangles. The sign of the distance comes from angle-weighted normals of the
 // nearest face, edge or corner (Baerentzen and Aanaes 2005), which is exact for every closed, consistently
 // turned surface without self-intersections, however sharp.
-class SurfaceTree {
+class ClosedSurface {
  public:
   // Throws Error(kInput), its message beginning with `where`, when the surface is open, has an edge with more
   // than two triangles or neighbours that turn opposite ways. A surface that is inside out is turned.
-  explicit SurfaceTree(TriMesh mesh, const std::string& where = "mesh");
+  explicit ClosedSurface(TriMesh mesh, const std::string& where = "mesh");
 
   SurfacePoint closest(const Vec3& x) const;
 

@@ -1,4 +1,4 @@
-#include <limber/contact/surface_tree.hpp>
+#include <limber/contact/closed_surface.hpp>
 
 #include <limber/core/error.hpp>
 #include <limber/mesh/check.hpp>
@@ -45,7 +45,7 @@ double angle_between(const Vec3& a, const Vec3& b) { return std::atan2(cross(a, 
 
 }  // namespace
 
-SurfaceTree::SurfaceTree(TriMesh mesh, const std::string& where) : mesh_(std::move(mesh)) {
+ClosedSurface::ClosedSurface(TriMesh mesh, const std::string& where) : mesh_(std::move(mesh)) {
   const MeshReport report = check_mesh(mesh_, TriRole::kSurface);
   for (const MeshProblem& p : report.problems)
     if (p.fatal || p.kind == MeshProblemKind::kOpenSurface || p.kind == MeshProblemKind::kOrientation ||
@@ -70,7 +70,7 @@ SurfaceTree::SurfaceTree(TriMesh mesh, const std::string& where) : mesh_(std::mo
   build(0, n, centers);
 }
 
-void SurfaceTree::find_normals() {
+void ClosedSurface::find_normals() {
   const auto& x = mesh_.nodes;
   corner_normal_.assign(x.size(), Vec3::Zero());
   for (const Tri& t : mesh_.triangles) {
@@ -96,7 +96,7 @@ void SurfaceTree::find_normals() {
 }
 
 // Halves the triangles at the median of their centres along the longest side of the box of centres.
-Index SurfaceTree::build(Index begin, Index end, std::vector<Vec3>& centers) {
+Index ClosedSurface::build(Index begin, Index end, std::vector<Vec3>& centers) {
   const auto id = static_cast<Index>(nodes_.size());
   nodes_.push_back({{}, begin, end, -1});
   Box box, middle;
@@ -119,7 +119,7 @@ Index SurfaceTree::build(Index begin, Index end, std::vector<Vec3>& centers) {
   return id;
 }
 
-SurfacePoint SurfaceTree::closest(const Vec3& x) const {
+SurfacePoint ClosedSurface::closest(const Vec3& x) const {
   double best = std::numeric_limits<double>::infinity();
   SurfacePoint out;
   Vec3 normal = Vec3::UnitZ();
