@@ -384,8 +384,9 @@ class Bisp {
   void solve_friction(const VecX& g, const VecX& hi) {
     const VecX before = beta_;
     const qp::BoxQpReport report = qp::solve_box_qp(H_, g, -hi, hi, beta_);
-    // Where loads and friction chase each other (a leg that jams), the mean of both settles.
-    if (++sweeps_ > kPlainSweeps && !s_.published) beta_ = (0.5 * (beta_ + before)).eval();
+    // Where loads and friction chase each other (a leg that jams), the mean of both settles. With many
+    // unknowns per pin plain sweeps converge slowly as it is, and the mean would halve their pace.
+    if (!maximal() && ++sweeps_ > kPlainSweeps) beta_ = (0.5 * (beta_ + before)).eval();
     if (!beta_.allFinite())
       throw Error(ErrorKind::kSimulation,
                   fmt::format("joint friction: the quadratic program of {} unknowns failed "
