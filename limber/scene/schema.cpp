@@ -182,7 +182,14 @@ std::string json_schema() {
   for (const Json& key : out["required"]) (key == "limber" ? always : alone).push_back(key);
   out["required"] = always;
   out["if"]["not"]["required"] = Json::array({"include"});
-  out["then"]["required"] = alone;
+  if (!alone.empty()) out["then"]["required"] = alone;
+  // Something must be there to be moved.
+  for (const char* list : {"bodies", "links", "robots"}) {
+    Json some;
+    some["required"] = Json::array({list});
+    some["properties"][list]["minItems"] = 1;
+    out["then"]["anyOf"].push_back(some);
+  }
   for (const auto& [name, node] : spec_definitions()) {
     Json definition = body_of(*node, {});
     definition["description"] = std::string(node->entry->text);
