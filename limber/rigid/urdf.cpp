@@ -31,8 +31,7 @@ class Reader {
                   fmt::format("{}: expected a <robot> element; is this a URDF file? (xacro files "
                               "must be expanded first)",
                               path_));
-    for (const Element& e : robot->children)
-      if (e.tag.name.rfind("xacro:", 0) == 0) fail(&e, "this is a xacro file; expand it to URDF first");
+    for (const Element& e : robot->children) read_leftover(e);
     out_.name = attribute(robot, "name", "robot");
     for (const Element* e : robot->all("link")) read_link(e);
     for (const Element* e : robot->all("joint")) read_joint(e);
@@ -44,6 +43,16 @@ class Reader {
   }
 
  private:
+  // Calls of macros that nobody defined stay behind in expanded files (the PR2's own has them), and describe
+  // other programs' business. A file that still defines something has not been expanded.
+  void read_leftover(const Element& e) {
+    if (e.tag.name.rfind("xacro:", 0) != 0) return;
+    for (const char* name : {"include", "macro", "property", "arg", "if", "unless", "insert_block"})
+      if (e.tag.name == std::string("xacro:") + name)
+        fail(&e, "this is a xacro file; expand it to URDF first");
+    out_.notices.push_back(fmt::format("line {}: <{}> was left out", e.line, e.tag.name));
+  }
+
   [[noreturn]] void fail(const Element* e, const std::string& what) const {
     throw Error(ErrorKind::kInput, fmt::format("{}:{}: {}", path_, e->line, what));
   }

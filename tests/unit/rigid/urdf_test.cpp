@@ -88,6 +88,18 @@ std::string changed(const std::string& from, const std::string& to) {
   return text.replace(at, from.size(), to);
 }
 
+TEST(Urdf, LeftoversOfXacroAreNamedAndUnexpandedFilesRefused) {
+  const auto with = [](const std::string& element) {
+    std::string text = kArm;
+    return text.insert(text.rfind("</robot>"), element);
+  };
+  const UrdfRobot robot = parse_urdf(with("<xacro:arm_gazebo name=\"arm\"/>"), "arm.urdf");
+  EXPECT_EQ(robot.links.size(), 3u);
+  ASSERT_FALSE(robot.notices.empty());
+  EXPECT_NE(robot.notices[0].find("<xacro:arm_gazebo> was left out"), std::string::npos);
+  EXPECT_THROW(parse_urdf(with("<xacro:macro name=\"leg\"/>"), "arm.urdf"), Error);
+}
+
 TEST(Urdf, FaultsNameTheirPlace) {
   const auto expect = [](const std::string& text, const std::string& part) {
     EXPECT_NE(fault(text).find(part), std::string::npos) << fault(text);
