@@ -60,6 +60,7 @@ class NativeBackend final : public CholeskyBackend {
   void prepare(const BlockMatrix& A, int workers);
   void run(const Task& task, const BlockMatrix& A, Space& space);
   bool children_failed(Index s) const;
+  bool has_failed(Index s);
   void factor_front(Index s, const BlockMatrix& A, Space& space);
   void factor_diagonal_tile(Index s, long j, const BlockMatrix& A, Space& space);
   void factor_tile(const Front& front, long i, long j, const BlockMatrix& A, Space& space);

@@ -2,6 +2,7 @@
 #include <limber/linalg/native/native_backend.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 
 namespace limber {
@@ -118,13 +119,13 @@ void NativeBackend::run(const Task& task, const BlockMatrix& A, Space& space) {
       break;
     case Task::Kind::kDiagonal:
       if (task.j == 0) failed_[task.front] = children_failed(task.front);
-      if (!failed_[task.front]) factor_diagonal_tile(task.front, task.j, A, space);
+      if (!has_failed(task.front)) factor_diagonal_tile(task.front, task.j, A, space);
       break;
     case Task::Kind::kPivots:
-      if (!failed_[task.front]) factor_tile(f_.fronts[task.front], task.i, task.j, A, space);
+      if (!has_failed(task.front)) factor_tile(f_.fronts[task.front], task.i, task.j, A, space);
       break;
     case Task::Kind::kUpdate:
-      if (!failed_[task.front]) update_tile(f_.fronts[task.front], task.i, task.j, space);
+      if (!has_failed(task.front)) update_tile(f_.fronts[task.front], task.i, task.j, space);
       break;
     case Task::Kind::kGate:
       break;
@@ -203,7 +204,12 @@ void NativeBackend::factor_diagonal_tile(Index s, long j, const BlockMatrix& A, 
   kernels().multiply({L.values, L.K, L.M}, begin / kStrip, end / kStrip, begin / kStrip, end / kStrip, 0,
                      begin, true, true, X, kBlock);
   bad_[s] = kernels().factor(L, begin, c1, end / kStrip, X, kBlock, floor_.data() + 3L * front.first);
-  failed_[s] = bad_[s].column >= 0;
+  if (bad_[s].column >= 0) std::atomic_ref<std::uint8_t>(failed_[s]).store(1, std::memory_order_relaxed);
+}
+
+// Tiles of earlier columns may still run when a later diagonal tile fails; whether they do is all the same.
+bool NativeBackend::has_failed(Index s) {
+  return std::atomic_ref<std::uint8_t>(failed_[s]).load(std::memory_order_relaxed) != 0;
 }
 
 void NativeBackend::factor_tile(const Front& front, long i, long j, const BlockMatrix& A, Space& space) {

@@ -39,7 +39,7 @@ TEST(BlockPattern, RejectsNodesAndColumnsThatCannotBe) {
   EXPECT_THROW(make_block_pattern({0, 2, 3}, {1, 0, 1}), Error);  // diagonal not first
   EXPECT_THROW(make_block_pattern({0, 2, 1}, {0, 1}), Error);     // not ascending
   EXPECT_EQ(make_block_pattern({0, 2, 3}, {0, 1, 1}).n, 2);
-  EXPECT_EQ(make_block_pattern({0}, {}).n, 0);
+  EXPECT_EQ(make_block_pattern(std::vector<Index>{0}, {}).n, 0);
 }
 
 TEST(BlockMatrix, TimesVectorIsTheDenseProductForAnyThreadCount) {
