@@ -15,6 +15,8 @@
 #include <limber/sim/simulation.hpp>
 #include <limber/sim/static_solve.hpp>
 
+#include "table.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -49,32 +51,6 @@ std::shared_ptr<Scene> dragon(const std::vector<std::string>& overrides, int dyn
   }
   return s;
 }
-
-struct Table {
-  std::vector<std::string> head;
-  std::vector<std::vector<std::string>> rows;
-
-  void write(const std::string& folder, const std::string& name) const {
-    std::string csv, md = "|";
-    auto line = [](const std::vector<std::string>& cells, const char* apart) {
-      std::string s;
-      for (const auto& c : cells) s += (s.empty() ? "" : apart) + c;
-      return s;
-    };
-    csv += line(head, ",") + "\n";
-    md += " " + line(head, " | ") + " |\n|";
-    for (std::size_t k = 0; k < head.size(); ++k) md += "---|";
-    md += "\n";
-    for (const auto& r : rows) {
-      csv += line(r, ",") + "\n";
-      md += "| " + line(r, " | ") + " |\n";
-    }
-    fmt::print("\n{}", md);
-    std::filesystem::create_directories(folder);
-    std::ofstream(folder + "/conjac-" + name + ".csv") << csv;
-    std::ofstream(folder + "/conjac-" + name + ".md") << md;
-  }
-};
 
 // Fill, Factor, Solve, Other of the paper's Figure 2 from our phases.
 std::map<std::string, double> by_column(const StepReport& r) {
@@ -170,7 +146,7 @@ void cost(const std::string& out, int rounds, const std::string& name, double be
     row.push_back(fmt::format("{:+.0f} %", 100 * (sum / reference - 1)));
     table.rows.push_back(row);
   }
-  table.write(out, "cost-" + name);
+  table.write(out, "conjac-cost-" + name);
 }
 
 // The same scene with damping until nothing moves, against Newton's method on the full system.
@@ -205,7 +181,7 @@ void rest(const std::string& out) {
          fmt::format("{:.1e}", (x - sim.state().x).cwiseAbs().maxCoeff() / sim.model().size)});
     fmt::print(stderr, "{}: {} steps, {}\n", name, sim.state().step, table.rows.back().back());
   }
-  table.write(out, "rest");
+  table.write(out, "conjac-rest");
 }
 
 struct Run {
@@ -307,7 +283,7 @@ void search(const std::string& out) {
               {}};
   smallest_beta(false, -1, rest, table);
   for (int n : {2, 6, 10}) smallest_beta(true, n, rest, table);
-  table.write(out, "search");
+  table.write(out, "conjac-search");
 }
 
 void lively(const std::string& out, double vanilla_beta) {
@@ -331,7 +307,7 @@ void lively(const std::string& out, double vanilla_beta) {
   add("conjac 6, paper's rule, beta 0.5, h = 5e-3", {"/method/time_rule=linear-implicit"}, 6);
   for (int n : {2, 6, 10}) add(fmt::format("conjac {}, default, h = 5e-3", n), {}, n);
   add("conjac 6, default, h = 1e-2", {"/time/step=0.01"}, 6);
-  table.write(out, "lively");
+  table.write(out, "conjac-lively");
 }
 
 }  // namespace

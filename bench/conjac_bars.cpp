@@ -5,12 +5,12 @@
 #include <limber/sim/simulation.hpp>
 #include <limber/sim/static_solve.hpp>
 
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 using namespace limber;
 
@@ -121,7 +121,12 @@ Outcome run(const Case& c, const VecX& start, const std::string& method, const n
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int dynamic = argc > 1 ? std::atoi(argv[1]) : 4;
+  CLI::App app("Energy that eight bars keep after they are let go, by time rule");
+  int dynamic = 4;
+  std::string wanted;
+  app.add_option("dynamic", dynamic, "Dynamic nodes")->check(CLI::NonNegativeNumber);
+  app.add_option("--only", wanted, "Only the columns that begin with this");
+  CLI11_PARSE(app, argc, argv);
   set_threads(1);
   const nlohmann::json base = {{"beta", .5}, {"gamma", 1. / 3}, {"newton_steps", 2}, {"static_start", false}};
   auto with = [&](const std::string& rule, int newton, double gamma) {
@@ -143,10 +148,7 @@ int main(int argc, char** argv) {
       {"guarded", "conjac", with("guarded", 0, 1. / 3)},
       {"guarded, 2 Newton steps", "conjac", with("guarded", 2, 1. / 3)},
   };
-  if (argc > 2) {  // only the columns whose name begins so
-    const std::string wanted = argv[2];
-    std::erase_if(columns, [&](const Column& k) { return k.name.compare(0, wanted.size(), wanted) != 0; });
-  }
+  std::erase_if(columns, [&](const Column& k) { return k.name.compare(0, wanted.size(), wanted) != 0; });
   for (double h : {5e-3, 1e-2}) {
     fmt::print("\nn_d = {}, h = {}\n\n| scene |", dynamic, h);
     for (const Column& k : columns) fmt::print(" {} |", k.name);

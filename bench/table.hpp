@@ -12,7 +12,7 @@ namespace limber {
 
 inline std::string joined(const std::vector<std::string>& cells, const char* apart) {
   std::string s;
-  for (const auto& c : cells) s += (s.empty() ? "" : apart) + c;
+  for (std::size_t k = 0; k < cells.size(); ++k) s += (k == 0 ? "" : apart) + cells[k];
   return s;
 }
 

@@ -92,9 +92,7 @@ class Bisp {
       rigid::tangents(c.n, t1, t2);
       for (const Vec3& d : {t1, t2}) {
         Tangent tangent;
-        tangent.row.a = c.link;
-        tangent.row.ja = point_wrench(c.x - motion_.links[at(c.link)].com, d);
-        tangent.row.rhs = d.dot(c.obstacle_velocity);
+        tangent.row = sliding_row(motion_, c, d);
         tangent.contact = static_cast<Index>(i);
         tangents_.push_back(tangent);
       }

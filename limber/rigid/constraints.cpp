@@ -65,13 +65,17 @@ void loop_rows(const Mechanism& m, const Motion& motion, Index loop, std::vector
   }
 }
 
-void collect_rows(const Mechanism& m, const Motion& motion, const VecX& q, const VecX& v, double t, double h,
-                  const Stabilisation& stabilisation, const std::vector<Contact>& contacts,
-                  std::vector<Row>& rows) {
-  rows.clear();
-  std::vector<double> g;
-  for (std::size_t i = 0; i < m.loops.size(); ++i) loop_rows(m, motion, static_cast<Index>(i), rows, g);
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].rhs = -stabilisation.rate * g[i];
+Row sliding_row(const Motion& motion, const Contact& c, const Vec3& d) {
+  Row r = point_row(motion, c.link, c.x, -1, Vec3::Zero(), d);
+  r.kind = RowKind::kContact;
+  r.rhs = d.dot(c.obstacle_velocity);
+  return r;
+}
+
+namespace {
+
+// Joints that are driven at a prescribed speed, at time t.
+void motor_rows(const Mechanism& m, double t, std::vector<Row>& rows) {
   for (Index i = 0; i < m.size(); ++i) {
     const Joint& j = m.joints[at(i)];
     if (j.motor.kind != MotorKind::kSpeed) continue;
@@ -79,9 +83,21 @@ void collect_rows(const Mechanism& m, const Motion& motion, const VecX& q, const
     r.kind = RowKind::kMotor;
     r.owner = i;
     r.dof = j.v_begin;
-    r.rhs = j.motor.value.at(t + h);
+    r.rhs = j.motor.value.at(t);
     rows.push_back(r);
   }
+}
+
+}  // namespace
+
+void collect_rows(const Mechanism& m, const Motion& motion, const VecX& q, const VecX& v, double t, double h,
+                  const Stabilisation& stabilisation, const std::vector<Contact>& contacts,
+                  std::vector<Row>& rows) {
+  rows.clear();
+  std::vector<double> g;
+  for (std::size_t i = 0; i < m.loops.size(); ++i) loop_rows(m, motion, static_cast<Index>(i), rows, g);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].rhs = -stabilisation.rate * g[i];
+  motor_rows(m, t + h, rows);
   for (Index i = 0; i < m.size(); ++i) {
     const Joint& j = m.joints[at(i)];
     for (Index k = 0; k < j.lower.size(); ++k) {
@@ -266,15 +282,9 @@ double project_loops(const Mechanism& m, VecX& q, int max_iterations) {
     if (worst <= 1e-13 * size || k >= max_iterations || (worst < 1e-9 * size && worst > 0.5 * before))
       return worst;
     before = worst;
-    for (Index i = 0; i < m.size(); ++i) {
-      const Joint& j = m.joints[at(i)];
-      if (j.motor.kind != MotorKind::kSpeed) continue;
-      Row r;
-      r.kind = RowKind::kMotor;
-      r.owner = i;
-      r.dof = j.v_begin;
-      rows.push_back(r);
-    }
+    const std::size_t loops = rows.size();
+    motor_rows(m, 0, rows);
+    for (std::size_t i = loops; i < rows.size(); ++i) rows[i].rhs = 0;  // they stay where they are
     assemble_system(m, motion, q, 0, 0, Vec3::Zero(), system);
     solver.factor(m, motion, system);
     constrained.factor(m, motion, solver, rows);

@@ -31,6 +31,9 @@ struct Contact {
   Vec3 obstacle_velocity = Vec3::Zero();  // at x [m/s]
 };
 
+// The sliding of the contact's point along d (a unit vector) relative to the obstacle.
+Row sliding_row(const Motion& motion, const Contact& contact, const Vec3& d);
+
 // How a violated loop is brought back. Velocity rows are relaxed by rhs = -rate * g; `project` moves the
 // position onto the loops after the step, to rounding.
 struct Stabilisation {

@@ -290,13 +290,8 @@ class Sp {
       if (!(c.mu > 0)) continue;
       Vec3 t1, t2;
       rigid::tangents(c.n, t1, t2);
-      for (const Vec3& d : {t1, t2}) {
-        Row r;
-        r.a = c.link;
-        r.ja = point_wrench(c.x - motion_.links[at(c.link)].com, d);
-        r.rhs = d.dot(c.obstacle_velocity);
-        tangents_.push_back({r, false, -1, -1, static_cast<Index>(i)});
-      }
+      for (const Vec3& d : {t1, t2})
+        tangents_.push_back({sliding_row(motion_, c, d), false, -1, -1, static_cast<Index>(i)});
     }
   }
 
