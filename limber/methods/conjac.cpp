@@ -285,8 +285,11 @@ class ConJac final : public Stepper {
     auto phase = clock_.phase("guard");
     // Mostly where the last step ended, and then known. Else by the same sums as there, so that a run that is
     // resumed goes on with the same bits.
-    if (trial_x_.size() != s.x.size() || trial_x_ != s.x || trial_activation_ != in.activation)
+    if (trial_x_.size() != s.x.size() || trial_x_ != s.x || trial_activation_ != in.activation) {
       fem::assemble_force(*model.elements, s.x, in.activation, trial_);
+      trial_x_ = s.x;
+      trial_activation_ = in.activation;
+    }
     s.elastic = trial_.energy;
     s.kinetic = kinetic_energy(model, s.v);
     s.contact = contact_energy(model, state);
@@ -360,12 +363,16 @@ class ConJac final : public Stepper {
         break;
     }
     // A gain is tolerated while the sum of gains not lost again stays small: errors of both signs pass,
-    // growth does not.
-    const double tolerated = kEnergyTolerance * (start.elastic + start.kinetic) - state.energy_excess;
+    // growth does not. Bodies that touch lose energy anyway and need no such room; it would only keep small
+    // motions alive, forward in one step and back in the next.
+    const bool touches = contact_.active() > 0;
+    const double tolerated =
+        (touches ? kTouchingTolerance : kEnergyTolerance) * (start.elastic + start.kinetic) -
+        state.energy_excess;
     // The midpoint rule turns the velocity of a very stiff mode around in every step and never lets it die
     // out. A dynamic node that is pressed against an obstacle is such a mode: bodies that touch get a little
     // damping.
-    const double least = contact_.active() > 0 ? kTouchingTheta : 0.5;
+    const double least = touches ? kTouchingTheta : 0.5;
     for (double theta : kThetas) {
       if (theta < least) continue;
       move(state, in, start, reduced_.theta(theta));
@@ -377,13 +384,15 @@ class ConJac final : public Stepper {
       go_back(start, state);
       return false;
     }
-    // Implicit Euler gained energy all the same: take ever less of the motion, and of the stabilisation.
+    // Implicit Euler gained energy all the same: take ever less of the motion, of the stabilisation, and of
+    // what closes contacts. In the limit the body stays where it is.
     ++report.fallbacks["overdamped_step"];
-    const VecX correction = correction_;
+    const VecX correction = correction_, closing = closing_;
     double beta = 1;
     for (int halvings = 1; halvings <= 12; ++halvings) {
       beta *= 4;
       correction_ = std::ldexp(1.0, -halvings) * correction;
+      closing_ = std::ldexp(1.0, -halvings) * closing;
       move(state, in, start, reduced_.linear_implicit(beta));
       if (energy_gain(model, state, in, start) <= std::max(0.0, tolerated)) break;
     }
@@ -535,8 +544,9 @@ class ConJac final : public Stepper {
   static constexpr std::array kThetas{0.5, 0.55, 0.65, 0.8, 1.0};
   static constexpr double kTouchingTheta = 0.55;
   static constexpr double kEnergyTolerance = 1e-3;  // of elastic plus kinetic energy
-  static constexpr double kBalanced = 1e-10;        // of the largest load on a node
-  static constexpr double kReturnedShare = 0.25;    // of the kinetic energy, per step
+  static constexpr double kTouchingTolerance = 1e-9;
+  static constexpr double kBalanced = 1e-10;      // of the largest load on a node
+  static constexpr double kReturnedShare = 0.25;  // of the kinetic energy, per step
 
   const double beta_;   // numerical damping of the paper's rule, Eq. 11
   const double gamma_;  // stabilisation, Eq. 13
@@ -555,7 +565,7 @@ class ConJac final : public Stepper {
   std::vector<std::uint8_t> held_;  // by script or by links
   ReducedSystem reduced_;
   fem::Assembled trial_, next_;
-  VecX trial_x_;  // where trial_ was assembled at the end of the last step
+  VecX trial_x_;  // where trial_ was assembled at the start of this step or the end of the last
   std::vector<double> trial_activation_;
   ContactStep contact_;
   std::pair<const void*, const void*> storage_{};  // of K and its factor in the last step
