@@ -21,6 +21,13 @@ class Usage(CommandTest):
         self.limber("run", scene, "--steps", "many", code=1)
         self.limber("list", "everything", code=1)
 
+    def test_bench_lists_and_runs_benchmarks(self):
+        if self.limber("bench", code=None).returncode == 4:
+            self.skipTest("built without benchmarks")
+        self.assertIn("factor-reuse\n", self.limber("bench").stdout)
+        self.assertIn("--figure", self.limber("bench", "factor-reuse", "--help").stdout)
+        self.assertIn('did you mean "cholesky"?', self.limber("bench", "cholesy", code=1).stderr)
+
     def test_bad_scene_is_2_with_all_problems(self):
         scene = self.folder / "bad.json"
         scene.write_text('{"limber": 1,\n"time": {"step": -1},\n"bodies": [{"mesh": {"shape": "box"},\n'
