@@ -1,0 +1,262 @@
+#include <limber/core/error.hpp>
+#include <limber/io/replay_layout.hpp>
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <cmath>
+
+namespace limber::replay {
+
+using nlohmann::json;
+
+std::uint32_t checksum(const void* data, std::size_t size) {
+  return static_cast<std::uint32_t>(crc32_z(0, static_cast<const Bytef*>(data), size));
+}
+
+void damaged(const std::string& what) { throw Error(ErrorKind::kIo, what); }
+
+void put_string(std::string& out, const std::string& s) {
+  put(out, static_cast<std::uint32_t>(s.size()));
+  out += s;
+}
+
+namespace {
+
+// All first bytes, then all second bytes, ...: the exponents of neighbouring numbers are alike, and deflate
+// finds that only when they lie side by side.
+std::string shuffled(const char* data, std::size_t count, std::size_t width) {
+  std::string out(count * width, '\0');
+  for (std::size_t b = 0; b < width; ++b)
+    for (std::size_t i = 0; i < count; ++i) out[b * count + i] = data[i * width + b];
+  return out;
+}
+
+}  // namespace
+
+void put_array(std::string& out, Type type, const char* data, std::size_t count, int level) {
+  const std::size_t width = type == Type::kByte ? 1 : 4;
+  put(out, type);
+  const std::size_t size = count * width;
+  if (level > 0 && size > 64) {
+    const std::string plain = shuffled(data, count, width);
+    uLongf packed_size = compressBound(static_cast<uLong>(size));
+    std::string packed(packed_size, '\0');
+    const int status =
+        compress2(reinterpret_cast<Bytef*>(packed.data()), &packed_size,
+                  reinterpret_cast<const Bytef*>(plain.data()), static_cast<uLong>(size), level);
+    if (status == Z_OK && packed_size < size) {
+      put(out, Codec::kDeflated);
+      put(out, static_cast<std::uint64_t>(count));
+      put(out, static_cast<std::uint64_t>(packed_size));
+      out.append(packed, 0, packed_size);
+      return;
+    }
+  }
+  put(out, Codec::kStored);
+  put(out, static_cast<std::uint64_t>(count));
+  put(out, static_cast<std::uint64_t>(size));
+  out.append(data, size);
+}
+
+static void put_floats(std::string& out, const std::vector<float>& values, int level) {
+  bool bytes = true;  // flags and small counts need no more than a byte
+  for (float f : values)
+    if (!(f >= 0 && f <= 255 && f == std::floor(f) && !(f == 0 && std::signbit(f)))) {
+      bytes = false;
+      break;
+    }
+  if (bytes) {
+    const std::string small(values.begin(), values.end());
+    put_array(out, Type::kByte, small.data(), small.size(), level);
+  } else {
+    put_array(out, Type::kFloat, reinterpret_cast<const char*>(values.data()), values.size(), level);
+  }
+}
+
+void put_fields(std::string& out, const std::vector<ReplayField>& fields, std::size_t count, const char* of,
+                int level) {
+  put(out, static_cast<std::uint32_t>(fields.size()));
+  for (const ReplayField& f : fields) {
+    if (f.components < 1 || f.values.size() != static_cast<std::size_t>(f.components) * count)
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("recording: field '{}' has {} numbers; expected {} per {} for {} {}s", f.name,
+                              f.values.size(), f.components, of, count, of));
+    put_string(out, f.name);
+    put_string(out, f.unit);
+    put(out, static_cast<std::int32_t>(f.components));
+    put_floats(out, f.values, level);
+  }
+}
+
+std::string rows_payload(const std::vector<ReplayRow>& rows) {
+  std::string out;
+  put(out, static_cast<std::uint32_t>(rows.size()));
+  const std::vector<std::pair<std::string, double>>* names = nullptr;
+  for (const ReplayRow& r : rows) {
+    put(out, r.step);
+    put(out, r.t);
+    bool same = names && names->size() == r.values.size();
+    for (std::size_t i = 0; same && i < r.values.size(); ++i) same = (*names)[i].first == r.values[i].first;
+    put(out, static_cast<std::uint8_t>(same));  // names are written where they change
+    if (!same) {
+      put(out, static_cast<std::uint32_t>(r.values.size()));
+      for (const auto& v : r.values) put_string(out, v.first);
+      names = &r.values;
+    }
+    for (const auto& v : r.values) put(out, v.second);
+  }
+  return out;
+}
+
+template <class T>
+std::vector<T> Cursor::array() {
+  const Type type = get<Type>();
+  const Codec codec = get<Codec>();
+  const auto count = get<std::uint64_t>(), stored = get<std::uint64_t>();
+  if (type > Type::kInt || codec > Codec::kDeflated) damaged("an array of unknown type");
+  const char* bytes = take(stored);
+  const std::uint64_t width = type == Type::kByte ? 1 : 4;
+  if (count > stored * kMaxRatio + 64) damaged("an array with an impossible length");
+  const std::uint64_t size = count * width;
+  std::string plain;
+  if (codec == Codec::kDeflated) {
+    std::string packed(size, '\0');
+    uLongf n = static_cast<uLongf>(size);
+    if (uncompress(reinterpret_cast<Bytef*>(packed.data()), &n, reinterpret_cast<const Bytef*>(bytes),
+                   static_cast<uLong>(stored)) != Z_OK ||
+        n != size)
+      damaged("an array that cannot be unpacked");
+    plain.resize(size);
+    for (std::uint64_t b = 0; b < width; ++b)
+      for (std::uint64_t i = 0; i < count; ++i) plain[i * width + b] = packed[b * count + i];
+  } else {
+    if (stored != size) damaged("an array with a wrong length");
+    plain.assign(bytes, size);
+  }
+  std::vector<T> out(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (type == Type::kByte) {
+      out[i] = static_cast<T>(static_cast<std::uint8_t>(plain[i]));
+    } else if (type == Type::kInt) {
+      std::int32_t v;
+      std::memcpy(&v, plain.data() + 4 * i, 4);
+      out[i] = static_cast<T>(v);
+    } else {
+      float v;
+      std::memcpy(&v, plain.data() + 4 * i, 4);
+      if constexpr (std::is_integral_v<T>) damaged("numbers where indices were expected");
+      out[i] = static_cast<T>(v);
+    }
+  }
+  return out;
+}
+
+std::vector<float> Cursor::floats() { return array<float>(); }
+std::vector<Index> Cursor::indices() { return array<Index>(); }
+
+std::vector<ReplayField> Cursor::fields(std::size_t count) {
+  std::vector<ReplayField> out(bounded(get<std::uint32_t>(), 14));
+  for (ReplayField& f : out) {
+    f.name = string();
+    f.unit = string();
+    f.components = get<std::int32_t>();
+    f.values = floats();
+    if (f.components < 1 || f.values.size() != static_cast<std::size_t>(f.components) * count)
+      damaged("a field with a wrong length");
+  }
+  return out;
+}
+
+std::vector<ReplayRow> parse_rows(const std::string& data) {
+  Cursor c(data);
+  std::vector<ReplayRow> rows(c.bounded(c.get<std::uint32_t>(), 17));
+  std::vector<std::string> names;
+  for (ReplayRow& r : rows) {
+    r.step = c.get<std::int64_t>();
+    r.t = c.get<double>();
+    if (!c.get<std::uint8_t>()) {
+      names.resize(c.bounded(c.get<std::uint32_t>(), 4));
+      for (std::string& n : names) n = c.string();
+    }
+    r.values.reserve(c.bounded(names.size(), 8));
+    for (const std::string& n : names) r.values.emplace_back(n, c.get<double>());
+  }
+  return rows;
+}
+
+std::string text_of(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+namespace {
+
+json to_json(const Vec3& v) { return json::array({v.x(), v.y(), v.z()}); }
+Vec3 vec3(const json& j) { return {j.at(0).get<double>(), j.at(1).get<double>(), j.at(2).get<double>()}; }
+
+json to_json(const ReplayHeader& h) {
+  json obstacles = json::array();
+  for (const ReplayObstacle& o : h.obstacles) {
+    json j{{"name", o.name},
+           {"shape", o.shape},
+           {"point", to_json(o.point)},
+           {"end", to_json(o.end)},
+           {"normal", to_json(o.normal)},
+           {"size", to_json(o.size)},
+           {"radius", o.radius}};
+    if (!o.nodes.empty()) {
+      j["nodes"] = json::array();
+      for (const Vec3& p : o.nodes) j["nodes"].push_back(to_json(p));
+      j["triangles"] = o.triangles;
+    }
+    obstacles.push_back(std::move(j));
+  }
+  return {{"scene", h.scene},
+          {"description", h.description},
+          {"method", h.method},
+          {"version", h.version},
+          {"h", h.h},
+          {"end", h.end},
+          {"gravity", to_json(h.gravity)},
+          {"parameters", h.parameters},
+          {"facts", h.facts},
+          {"obstacles", std::move(obstacles)}};
+}
+
+}  // namespace
+
+std::string header_payload(const ReplayHeader& header) { return text_of(to_json(header)); }
+
+ReplayHeader parse_header(const std::string& text) {
+  const json j = json::parse(text);
+  ReplayHeader h;
+  h.scene = j.at("scene").get<std::string>();
+  h.description = j.at("description").get<std::string>();
+  h.method = j.at("method").get<std::string>();
+  h.version = j.at("version").get<std::string>();
+  h.h = j.at("h").get<double>();
+  h.end = j.at("end").get<double>();
+  h.gravity = vec3(j.at("gravity"));
+  h.parameters = j.at("parameters");
+  h.facts = j.at("facts");
+  for (const json& o : j.at("obstacles")) {
+    ReplayObstacle out;
+    out.name = o.at("name").get<std::string>();
+    out.shape = o.at("shape").get<std::string>();
+    out.point = vec3(o.at("point"));
+    out.end = vec3(o.at("end"));
+    out.normal = vec3(o.at("normal"));
+    out.size = vec3(o.at("size"));
+    out.radius = o.at("radius").get<double>();
+    if (o.contains("nodes")) {
+      for (const json& p : o.at("nodes")) out.nodes.push_back(vec3(p));
+      out.triangles = o.at("triangles").get<std::vector<Tri>>();
+      for (const Tri& t : out.triangles)
+        for (Index i : t)
+          if (i < 0 || i >= static_cast<Index>(out.nodes.size()))
+            damaged("an obstacle's index outside its range");
+    }
+    h.obstacles.push_back(std::move(out));
+  }
+  return h;
+}
+
+}  // namespace limber::replay
