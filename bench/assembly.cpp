@@ -10,6 +10,7 @@
 #include <limber/fem/assemble.hpp>
 #include <limber/material/evaluate.hpp>
 #include <limber/material/lame.hpp>
+#include <limber/mesh/generate.hpp>
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
@@ -32,31 +33,11 @@ using namespace limber;
 using material::Mat9;
 using Clock = std::chrono::steady_clock;
 
-// A bar of cubes, six tetrahedra each.
 fem::ElementInput bar(int nx, int ny, int nz, const ElementMaterial& m) {
+  const TetMesh mesh = make_box(Vec3(nx, ny, nz), {nx + 1, ny + 1, nz + 1});
   fem::ElementInput input;
-  for (int k = 0; k <= nz; ++k)
-    for (int j = 0; j <= ny; ++j)
-      for (int i = 0; i <= nx; ++i) input.rest.emplace_back(i, j, k);
-  const auto id = [&](int i, int j, int k) { return static_cast<Index>(i + (nx + 1) * (j + (ny + 1) * k)); };
-  for (int k = 0; k < nz; ++k)
-    for (int j = 0; j < ny; ++j)
-      for (int i = 0; i < nx; ++i) {
-        std::array<int, 3> axes = {0, 1, 2};
-        do {
-          std::array<int, 3> p = {i, j, k};
-          Tet t;
-          t[0] = id(p[0], p[1], p[2]);
-          for (int a = 0; a < 3; ++a) {
-            ++p[axes[a]];
-            t[a + 1] = id(p[0], p[1], p[2]);
-          }
-          const auto& r = input.rest;
-          if ((r[t[1]] - r[t[0]]).dot((r[t[2]] - r[t[0]]).cross(r[t[3]] - r[t[0]])) < 0)
-            std::swap(t[2], t[3]);
-          input.elements.push_back(t);
-        } while (std::next_permutation(axes.begin(), axes.end()));
-      }
+  input.rest = mesh.nodes;
+  input.elements = mesh.tets;
   input.material.assign(input.elements.size(), m);
   return input;
 }

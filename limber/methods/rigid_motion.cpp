@@ -4,6 +4,8 @@
 #include <Eigen/Eigenvalues>
 #include <Eigen/Geometry>
 
+#include <utility>
+
 namespace limber {
 namespace {
 
@@ -49,19 +51,25 @@ Eigen::Matrix<double, 6, Eigen::Dynamic> free_rigid_motions(const Model& model, 
   return eigen.eigenvectors().leftCols(k);
 }
 
+// Inertia and momentum of a piece that moves with v, in its six rigid modes about c.
+static std::pair<Mat6, Vec6> rigid_momentum(const Model& model, const Piece& piece, const VecX& x,
+                                            const VecX& v, const Vec3& c) {
+  std::pair<Mat6, Vec6> out{Mat6::Zero(), Vec6::Zero()};
+  for (Index i : piece.nodes) {
+    const auto R = rigid_modes(node(x, i) - c, model.size);
+    out.first += model.mass[3 * i] * R.transpose() * R;
+    out.second += model.mass[3 * i] * R.transpose() * Vec3(node(v, i));
+  }
+  return out;
+}
+
 void relieve_inertia(const Model& model, const VecX& x, const VecX& v, std::span<const std::uint8_t> held,
                      VecX& f) {
   for (const Piece& piece : model.pieces) {
     Vec3 c;
     const auto N = free_rigid_motions(model, piece, x, held, c);
     if (N.cols() == 0) continue;
-    Mat6 inertia = Mat6::Zero();
-    Vec6 momentum = Vec6::Zero();
-    for (Index i : piece.nodes) {
-      const auto R = rigid_modes(node(x, i) - c, model.size);
-      inertia += model.mass[3 * i] * R.transpose() * R;
-      momentum += model.mass[3 * i] * R.transpose() * Vec3(node(v, i));
-    }
+    const auto [inertia, momentum] = rigid_momentum(model, piece, x, v, c);
     const Eigen::LDLT<MatX> solve(N.transpose() * inertia * N);
     Vec3 omega = Vec3::Zero();
     if (N.cols() == 6) omega = Vec6(N * solve.solve(N.transpose() * momentum)).tail<3>() / model.size;
@@ -86,13 +94,7 @@ VecX rigid_velocity(const Model& model, const VecX& x, const VecX& v, std::span<
     Vec3 c;
     const auto N = free_rigid_motions(model, piece, x, held, c);
     if (N.cols() == 0) continue;
-    Mat6 inertia = Mat6::Zero();
-    Vec6 momentum = Vec6::Zero();
-    for (Index i : piece.nodes) {
-      const auto R = rigid_modes(node(x, i) - c, model.size);
-      inertia += model.mass[3 * i] * R.transpose() * R;
-      momentum += model.mass[3 * i] * R.transpose() * Vec3(node(v, i));
-    }
+    const auto [inertia, momentum] = rigid_momentum(model, piece, x, v, c);
     const Vec6 motion = N * Eigen::LDLT<MatX>(N.transpose() * inertia * N).solve(N.transpose() * momentum);
     for (Index i : piece.nodes) node(rigid, i) = rigid_modes(node(x, i) - c, model.size) * motion;
   }
