@@ -1,13 +1,15 @@
 // Who wins when a Cholesky factor is reused, and where: Figures 5.4, 5.5, 5.7 and 5.9 of the
 // dissertation as tables and plots. All solvers of a table run in one process, one after the other, on the
-// same scene.
+// same scene; a run that several figures need is done once.
 //
 // Every table also exists with the chapter's matrix, whose elements are projected ("5.4p"): Newton's method
 // then converges linearly, which makes the reuse of factors look better than it is.
 //
 //   bench_factor_reuse --figure 5.4 5.7 [--steps N] [--threads N] [--out DIR] [--scale N]
 //
-// DIR receives results.csv (one row per run), iterations.csv (per step), results.md and SVG plots.
+// DIR receives results.csv (one row per run), iterations.csv (per step), results.md and SVG plots: times of
+// all solvers, iterations per step (Figures 5.7 and 5.10), and one summary of each figure with several
+// variants.
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/linalg/cholesky.hpp>
@@ -32,7 +34,7 @@ using namespace limber;
 const std::vector<std::string> kAll{
     "newton-direct",   "newton-pcg", "newton-l0", "newton-l1", "quasi-newton-l0",
     "quasi-newton-l1", "hybrid-l0",  "hybrid-l1", "qlb",       "auto"};
-const std::vector<std::string> kThree{"newton-direct", "newton-l0", "hybrid-l1", "qlb", "auto"};
+const std::vector<std::string> kMain{"newton-direct", "newton-l0", "hybrid-l0", "hybrid-l1", "qlb", "auto"};
 
 // newton-direct on CHOLMOD instead of our own factorisation.
 const std::string kCholmod = "newton-direct-cholmod";
@@ -59,7 +61,7 @@ std::vector<Figure> figures() {
       {"5.4p", "BAR, default parameters, projected matrix", kAll, {{"default", "bar", {projected}}}},
       {"5.5",
        "BAR, varied",
-       kThree,
+       kMain,
        {{"E = 6e3", "bar-e6e3", {}},
         {"default: E = 2e4, nu = 0.49", "bar", {}},
         {"E = 5e4", "bar-e5e4", {}},
@@ -69,15 +71,15 @@ std::vector<Figure> figures() {
         {"anisotropic", "bar-aniso", {}}}},
       {"5.5p",
        "BAR, varied, projected matrix",
-       {"newton-direct", "newton-l0", "hybrid-l1", "qlb", "auto"},
+       kMain,
        {{"E = 6e3", "bar-e6e3", {projected}},
         {"default: E = 2e4, nu = 0.49", "bar", {projected}},
         {"E = 1e5", "bar-e1e5", {projected}},
         {"nu = 0.42", "bar-nu42", {projected}}}},
-      {"5.7", "BAR, nonlinear iterations per step", kThree, {{"default", "bar", {}}}},
+      {"5.7", "BAR, nonlinear iterations per step", kMain, {{"default", "bar", {}}}},
       {"5.9",
        "ARMADILLO, varied",
-       kThree,
+       kMain,
        {{"default: BDF2, h = 1e-2", "armadillo", {}},
         {"Green-strain damping 1e-3 s", "armadillo", {damping + "1e-3"}},
         {"corotational", "armadillo", {model + "corotational"}},
@@ -111,7 +113,9 @@ double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::string smaller_bar(int scale) {
+// A coarser mesh, to try things out.
+std::string coarser(const Variant& variant, int scale) {
+  if (variant.scene.rfind("bar", 0) != 0) return "/bodies/0/refine=0";
   return fmt::format("/bodies/0/mesh/nodes=[{},{},{}]", 44 / scale + 1, 14 / scale + 1, 14 / scale + 1);
 }
 
@@ -129,7 +133,7 @@ Result run(const Variant& variant, const std::string& solver, std::int64_t steps
     overrides.insert(overrides.end(), {"/method/solver=newton-direct", "/solver/backend=cholmod"});
   else
     overrides.push_back("/method/solver=" + solver);
-  if (scale > 1) overrides.push_back(smaller_bar(scale));
+  if (scale > 1) overrides.push_back(coarser(variant, scale));
   auto scene = std::make_shared<Scene>(load_scene(scene_path(variant), overrides));
   Simulation sim(scene, make_stepper);
   try {
@@ -159,31 +163,78 @@ std::string fallbacks_text(const std::map<std::string, int>& fallbacks) {
   return text;
 }
 
-// One row of bars per solver, wall-clock; plain SVG.
-std::string bars_svg(const std::string& title, const std::vector<Result>& results) {
-  const double row = 22, left = 150, width = 420;
-  double longest = 1e-9;
-  for (const Result& r : results) longest = std::max(longest, r.cpu);
+std::string escaped(const std::string& text) {
+  std::string s;
+  for (const char c : text) s += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
+  return s;
+}
+
+// One group of bars per variant, one row per solver: CPU time over the paler wall-clock time. Plain SVG.
+struct Group {
+  std::string label;
+  const std::vector<Result>* results;
+};
+std::string bars_svg(const std::string& title, const std::vector<Group>& groups) {
+  const double row = 22, left = 160, width = 400;
+  double longest = 1e-9, height = 44;
+  for (const Group& g : groups) {
+    height += row * static_cast<double>(g.results->size() + 1);
+    for (const Result& r : *g.results) longest = std::max({longest, r.cpu, r.wall});
+  }
   std::string s = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"660\" height=\"{:.0f}\" font-family=\"sans-serif\" "
-      "font-size=\"12\">\n<text x=\"8\" y=\"18\" font-weight=\"bold\">{}</text>\n",
-      40 + row * static_cast<double>(results.size()), title);
-  double y = 30;
-  for (const Result& r : results) {
-    s += fmt::format(
-        "<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">{}</text><rect x=\"{:.0f}\" y=\"{:.0f}\" "
-        "width=\"{:.1f}\" "
-        "height=\"16\" fill=\"#4878a8\"/><text x=\"{:.1f}\" y=\"{:.0f}\">{:.1f} s{}</text>\n",
-        left - 6, y + 13, r.solver, left, y, width * r.cpu / longest, left + 6 + width * r.cpu / longest,
-        y + 13, r.cpu, r.failure.empty() ? "" : " (failed)");
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" height=\"{:.0f}\" font-family=\"sans-serif\" "
+      "font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+      "<text x=\"8\" y=\"18\" font-weight=\"bold\">{}</text>\n<text x=\"8\" y=\"34\">CPU (dark) and "
+      "wall-clock (pale) seconds; in brackets: times faster than {} in CPU time</text>\n",
+      height, escaped(title), groups.front().results->front().solver);
+  double y = 40;
+  for (const Group& g : groups) {
+    s += fmt::format("<text x=\"8\" y=\"{:.0f}\" font-weight=\"bold\">{}</text>\n", y + 15, escaped(g.label));
     y += row;
+    for (const Result& r : *g.results) {
+      const double wall = width * r.wall / longest, cpu = width * r.cpu / longest;
+      s += fmt::format(
+          "<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">{}</text><rect x=\"{:.0f}\" y=\"{:.0f}\" "
+          "width=\"{:.1f}\" height=\"16\" fill=\"#c8d6e5\"/><rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"{:.1f}\" "
+          "height=\"10\" fill=\"#4878a8\"/><text x=\"{:.1f}\" y=\"{:.0f}\">{:.1f} s ({:.2f}){}</text>\n",
+          left - 6, y + 13, r.solver, left, y, wall, left, y + 3, cpu, left + 6 + std::max(wall, cpu), y + 13,
+          r.cpu, g.results->front().cpu / r.cpu, r.failure.empty() ? "" : " failed");
+      y += row;
+    }
   }
   return s + "</svg>\n";
 }
 
+// Which solver wins where: CPU seconds and the ratio to newton-direct of every variant and solver, and how
+// far `auto` is from the best of the others.
+std::string summary(const Figure& figure, const std::vector<Group>& groups) {
+  std::string head = "| variant |", rule = "|---|", body;
+  for (const Result& r : *groups.front().results) {
+    head += fmt::format(" {} |", r.solver);
+    rule += "---|";
+  }
+  for (const Group& g : groups) {
+    body += fmt::format("| {} |", g.label);
+    double best = 1e300, automatic = 0;
+    for (const Result& r : *g.results) {
+      body += r.failure.empty() ? fmt::format(" {:.2f} ({:.2f}) |", r.cpu, g.results->front().cpu / r.cpu)
+                                : fmt::format(" failed at step {} |", r.steps);
+      if (r.solver == "auto")
+        automatic = r.cpu;
+      else if (r.failure.empty())
+        best = std::min(best, r.cpu);
+    }
+    body += automatic > 0 ? fmt::format(" {:.2f} |\n", automatic / best) : " |\n";
+  }
+  return fmt::format(
+      "\n### Figure {}: {}, CPU seconds (times faster than {})\n\n{} auto / best other |\n{}---|\n{}",
+      figure.number, figure.title, groups.front().results->front().solver, head, rule, body);
+}
+
 // Iterations per step, one polyline per solver and kind.
 std::string iterations_svg(const std::string& title, const std::vector<Result>& results) {
-  const char* colours[] = {"#4878a8", "#d1605e", "#6a9f58", "#e49444", "#967662", "#85b6b2"};
+  const char* colours[] = {"#4878a8", "#d1605e", "#6a9f58", "#e49444", "#967662", "#85b6b2",
+                           "#a87cb5", "#5b5b5b", "#c9b44b", "#d37295", "#2e8b8b"};
   double most = 1;
   std::size_t steps = 1;
   for (const Result& r : results)
@@ -192,11 +243,12 @@ std::string iterations_svg(const std::string& title, const std::vector<Result>& 
       steps = std::max(steps, r.newton.size());
     }
   std::string s = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"700\" height=\"320\" font-family=\"sans-serif\" "
-      "font-size=\"12\">\n<text x=\"8\" y=\"18\" font-weight=\"bold\">{}</text>\n<text x=\"8\" "
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"700\" height=\"350\" font-family=\"sans-serif\" "
+      "font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"8\" y=\"18\" "
+      "font-weight=\"bold\">{}</text>\n<text x=\"8\" "
       "y=\"40\">{:.0f}</text>"
       "<text x=\"8\" y=\"290\">0</text><text x=\"600\" y=\"305\">step {}</text>\n",
-      title, most, steps);
+      escaped(title), most, steps);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Result& r = results[i];
     std::string points;
@@ -205,9 +257,9 @@ std::string iterations_svg(const std::string& title, const std::vector<Result>& 
           fmt::format("{:.1f},{:.1f} ", 40 + 640.0 * static_cast<double>(k) / static_cast<double>(steps),
                       290 - 255 * (r.newton[k] + r.quasi[k]) / most);
     s += fmt::format(
-        "<polyline fill=\"none\" stroke=\"{}\" points=\"{}\"/><text x=\"{}\" y=\"34\" "
+        "<polyline fill=\"none\" stroke=\"{}\" points=\"{}\"/><text x=\"{}\" y=\"{}\" "
         "fill=\"{}\">{}</text>\n",
-        colours[i % 6], points, 60 + 120 * i, colours[i % 6], r.solver);
+        colours[i % 11], points, 20 + 112 * (i % 6), 325 + 16 * (i / 6), colours[i % 11], r.solver);
   }
   return s + "</svg>\n";
 }
@@ -261,7 +313,7 @@ void write_text(const std::filesystem::path& path, const std::string& text) {
 // newton-direct per iteration against the bare operations: one assembly, factorisation, solve and force.
 std::string compare_with_bare(const Result& direct, const Variant& variant, int scale) {
   std::vector<std::string> overrides = variant.overrides;
-  if (scale > 1) overrides.push_back(smaller_bar(scale));
+  if (scale > 1) overrides.push_back(coarser(variant, scale));
   auto scene = std::make_shared<Scene>(load_scene(scene_path(variant), overrides));
   const Model model = build_model(scene);
   const State state = initial_state(model);
@@ -315,8 +367,9 @@ int main(int argc, char** argv) {
   app.add_option("--solver", only, "only these solvers (newton-direct is always the first)");
   app.add_option("--steps", steps, "steps of every run; 0: to the scene's end");
   app.add_option("--threads", threads, "0: all cores");
-  app.add_option("--scale", scale, "divide the bar's cells per edge, to try things out");
-  app.add_option("--out", out, "folder for SVG plots");
+  app.add_option("--scale", scale, "coarser meshes, to try things out: divides the bar's cells per edge")
+      ->check(CLI::Range(1, 7));
+  app.add_option("--out", out, "folder for tables (Markdown, CSV) and SVG plots");
   CLI11_PARSE(app, argc, argv);
   try {
     limber::set_threads(threads);
@@ -325,13 +378,19 @@ int main(int argc, char** argv) {
     fmt::print("{}", markdown);
     if (!out.empty()) std::filesystem::create_directories(out);
     const std::filesystem::path folder(out);
+    std::map<std::string, Result> done;  // by scene, overrides and solver
     for (Figure& figure : figures()) {
       if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), figure.number) == wanted.end()) continue;
       if (!only.empty()) figure.solvers = only;
+      std::vector<std::vector<Result>> all(figure.variants.size());
+      std::vector<Group> groups;
       for (const Variant& variant : figure.variants) {
-        std::vector<Result> results;
+        std::vector<Result>& results = all[groups.size()];
         for (const std::string& solver : figure.solvers) {
-          results.push_back(run(variant, solver, steps, scale));
+          std::string name = variant.scene + " " + solver;
+          for (const std::string& o : variant.overrides) name += " " + o;
+          if (!done.count(name)) done[name] = run(variant, solver, steps, scale);
+          results.push_back(done[name]);
           Result& r = results.back();
           if (r.x.size() == results[0].x.size())
             r.difference = (r.x - results[0].x).lpNorm<Eigen::Infinity>();
@@ -341,6 +400,7 @@ int main(int argc, char** argv) {
                                     r.newton[k], r.quasi[k]);
           fmt::print(stderr, "{} {}: {:.2f} s\n", variant.label, solver, r.cpu);
         }
+        groups.push_back({variant.label, &results});
         std::string text = table(figure, variant, results);
         if (figure.number == "5.4" && results[0].solver == "newton-direct")
           text += compare_with_bare(results[0], variant, scale);
@@ -348,16 +408,23 @@ int main(int argc, char** argv) {
         std::fflush(stdout);
         markdown += text;
         if (out.empty()) continue;
-        const std::string name =
-            fmt::format("figure-{}-{}", figure.number, &variant - figure.variants.data());
+        const std::string name = fmt::format("figure-{}-{}", figure.number, groups.size());
         const std::string title =
             fmt::format("Figure {}: {}, {}", figure.number, figure.title, variant.label);
-        write_text(folder / (name + ".svg"),
-                   figure.number == "5.7" ? iterations_svg(title, results) : bars_svg(title, results));
+        write_text(folder / (name + ".svg"), bars_svg(title, {groups.back()}));
+        write_text(folder / (name + "-iterations.svg"), iterations_svg(title, results));
         write_text(folder / "results.md", markdown);
         write_text(folder / "results.csv", csv);
         write_text(folder / "iterations.csv", per_step);
       }
+      if (groups.size() < 2) continue;
+      const std::string text = summary(figure, groups);
+      fmt::print("{}", text);
+      markdown += text;
+      if (out.empty()) continue;
+      write_text(folder / "results.md", markdown);
+      write_text(folder / fmt::format("figure-{}.svg", figure.number),
+                 bars_svg(fmt::format("Figure {}: {}", figure.number, figure.title), groups));
     }
   } catch (const limber::Error& e) {
     fmt::print(stderr, "{}\n", e.what());

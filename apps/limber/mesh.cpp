@@ -7,6 +7,7 @@
 #include <limber/mesh/check.hpp>
 #include <limber/mesh/generate.hpp>
 #include <limber/mesh/quality.hpp>
+#include <limber/mesh/refine.hpp>
 #include <limber/mesh/surface.hpp>
 
 #include <fmt/format.h>
@@ -22,6 +23,7 @@ struct MeshArguments {
   std::string input, output, shape;
   bool text = false, wrap = false, stand = false, quiet = false;
   double fit = 0, scale = 1;
+  int refine = 0;
   Index vertices = 5000;
   double feature_angle = 60, ratio = 1.4, angle = 10;
   std::vector<double> size{0.1, 0.1, 0.1};
@@ -123,7 +125,12 @@ int info(const MeshArguments& a) {
 int convert(const MeshArguments& a) {
   MeshFile file = read_mesh(a.input);
   for (const std::string& n : file.notices) tell(fmt::format("{}: {}", a.input, n));
-  std::visit([&](auto& mesh) { place(mesh.nodes, a); }, file.mesh);
+  std::visit(
+      [&](auto& mesh) {
+        for (int k = 0; k < a.refine; ++k) mesh = refined(mesh);
+        place(mesh.nodes, a);
+      },
+      file.mesh);
   write(a, file);
   print(fmt::format("{}: {}", a.output, counts(file)));
   return 0;
@@ -226,6 +233,8 @@ void add_mesh_command(CLI::App& app, std::function<int()>& action) {
   sub->add_option("input", a->input, "Mesh file")->required();
   sub->add_option("output", a->output, "File to write; its ending chooses the format")->required();
   sub->add_flag("--ascii", a->text, "Write .msh and .ply as text");
+  sub->add_option("--refine", a->refine, "Cut every tet into eight, every triangle into four, N times")
+      ->check(CLI::Range(0, 4));
   placing(sub);
 
   sub = command("surface", "The boundary triangles of a mesh", surface);

@@ -22,6 +22,7 @@ constexpr double kDifferenceShare = 1e-3;
 constexpr double kArmijo = 1e-4;
 constexpr double kShortestStep = 1.0 / 1024;
 constexpr int kPcgLimit = 1000;
+constexpr int kLongestWait = 64;
 constexpr double kRenewal = 1.5;  // how much cheaper a new factor must look: first rates are optimistic
 
 // The last pairs s = x1 - x0, y = r1 - r0, on top of an initial inverse.
@@ -103,10 +104,11 @@ SolverChoice solver_choice(const std::string& name) {
 }
 
 // Measured on one core (see docs/methods/implicit.md): 0.25 us and 0.03 us an element, 25 GFLOP/s and 3 ns an
-// entry of L for the factor, 3 ns an entry for a solve. Only the ratios matter.
+// entry of L for the factor, 3 ns an entry for a solve, 1 ns an entry for a product. Only the ratios matter.
 CostModel cost_model(const Model& model, const CholeskyStats& stats) {
   const double elements = static_cast<double>(model.mesh.elements.size());
-  return {0.25e-6 * elements, 0.03e-6 * elements, stats.flops / 25e9 + 3e-9 * stats.nnz, 3e-9 * stats.nnz};
+  return {0.25e-6 * elements, 0.03e-6 * elements, stats.flops / 25e9 + 3e-9 * stats.nnz, 3e-9 * stats.nnz,
+          9e-9 * static_cast<double>(model.pattern->row.size())};
 }
 
 struct NewtonSolver::Run {
@@ -206,9 +208,11 @@ SolverReport NewtonSolver::solve(ImplicitStage& stage, const StageContext& conte
 void NewtonSolver::end_step(FactorRecord& record) {
   if (!uses_kept_factor() || record.x.size() == 0) return;
   if (std::exchange(with_contact_, false)) {
-    const double rate = record.fresh_rate;
-    record = {};
-    record.fresh_rate = rate;
+    FactorRecord next;  // no factor, but what was learnt
+    next.fresh_rate = record.fresh_rate;
+    next.wait = record.wait;
+    next.patience = record.patience;
+    record = std::move(next);
     made_from_ = {};
     return;
   }
@@ -217,13 +221,18 @@ void NewtonSolver::end_step(FactorRecord& record) {
   record.last_cost = step_cost_;
 }
 
+// The kept factor is of a matrix like this stage's.
+bool NewtonSolver::fits(const Run& run) const {
+  const FactorRecord& record = run.record;
+  const MatrixKey& key = run.stage.key();
+  return record.x.size() == run.x.size() && record.gamma == key.gamma && record.fixed == key.fixed &&
+         record.activation == key.activation && !(run.context.first && run.stage.touching());
+}
+
 // Decides at the start of a stage which factor serves it, and makes it if it must be made.
 bool NewtonSolver::keep_factor(Run& run) {
-  FactorRecord& record = run.record;
-  const MatrixKey& key = run.stage.key();
-  bool usable = record.x.size() == run.x.size() && record.gamma == key.gamma && record.fixed == key.fixed &&
-                record.activation == key.activation;
-  if (run.context.first && run.stage.touching()) usable = false;
+  const FactorRecord& record = run.record;
+  bool usable = fits(run);
   if (usable && run.context.first) {
     if (options_.keep > 0)
       usable = record.steps < options_.keep;
@@ -232,7 +241,12 @@ bool NewtonSolver::keep_factor(Run& run) {
     else  // the cheapest mean over the factor's life: go on while a step costs less than the mean so far
       usable = record.steps < 1 || record.last_cost * static_cast<double>(record.steps) <= record.cost;
   }
-  if (!usable) return make_factor(run, adaptive() ? run.x : *run.context.x);
+  return usable ? recall(run) : make_factor(run, adaptive() ? run.x : *run.context.x);
+}
+
+// Sees to it that factor_ is what the record describes: it is not after a restart.
+bool NewtonSolver::recall(Run& run) {
+  const FactorRecord& record = run.record;
   if (!same_factor(made_from_, record)) {
     const double cost = step_cost_;  // making it again after a restart must not change a decision
     if (!rebuild(run)) return false;
@@ -246,6 +260,17 @@ bool NewtonSolver::keep_factor(Run& run) {
 }
 
 bool NewtonSolver::make_factor(Run& run, const VecX& x) {
+  describe(run, x);
+  if (!rebuild(run)) return false;
+  if (options_.choice.extrapolate) {
+    auto phase = run.clock.phase("factor");
+    if (!factor_.extrapolate(run.context.t - run.record.t)) ++run.report.fallbacks["frozen_factor"];
+  }
+  return true;
+}
+
+// Notes that the kept factor is to be that of this stage's matrix at x.
+void NewtonSolver::describe(Run& run, const VecX& x) {
   FactorRecord& record = run.record;
   const MatrixKey& key = run.stage.key();
   record.x = x;
@@ -262,12 +287,6 @@ bool NewtonSolver::make_factor(Run& run, const VecX& x) {
   record.cost = 0;
   record.last_cost = 0;
   with_contact_ = run.stage.touching();
-  if (!rebuild(run)) return false;
-  if (options_.choice.extrapolate) {
-    auto phase = run.clock.phase("factor");
-    if (!factor_.extrapolate(run.context.t - record.t)) ++run.report.fallbacks["frozen_factor"];
-  }
-  return true;
 }
 
 // Factors A(x), and A(x_later) if asked: as they are where that is positive definite, with projected elements
@@ -480,41 +499,76 @@ SolverReport NewtonSolver::solve_linear(ImplicitStage& stage, const StageContext
                                         PhaseClock& clock) {
   VecX x = *context.x;
   Run run{stage, context, record, x, clock, {}, {}, 0};
+  SolverReport& report = run.report;
   {
     auto phase = clock.phase("analyze");
     prepare(stage.model());
   }
-  d = rhs;
-  const bool direct = !uses_kept_factor() && options_.choice.linear == Linear::kDirect;
-  if (direct) {
-    auto phase = clock.phase("factor");
-    const FactorStatus status = direct_.factor(A);
-    ++run.report.factorizations;
-    if (!status.ok) {
-      run.report.why = bad_pivot(status);
-      return run.report;
-    }
-  }
-  run.report.newton = 1;
-  if (direct && !stage.coupled()) {
+  report.newton = 1;
+  const bool kept = uses_kept_factor(), direct = !kept && options_.choice.linear == Linear::kDirect;
+  auto conjugate = [&](int limit) {
     auto phase = clock.phase("solve");
-    direct_.solve(d);
-    run.report.converged = true;
-    return run.report;
+    Preconditioner inverse = [&](VecX& z) { direct ? direct_.solve(z) : factor_.solve(z); };
+    if (!direct && !kept) inverse = BlockJacobi(A);
+    const PcgResult result = pcg([&](const VecX& p, VecX& y) { stage.multiply(A, x, p, y); }, rhs, inverse,
+                                 options_.relative, limit, d);
+    report.pcg += result.iterations;
+    report.converged = result.converged;
+    if (!result.converged)
+      report.why = fmt::format("conjugate gradients stopped after {} iterations at a residual of {:.3g}",
+                               result.iterations, result.residual);
+  };
+
+  // An old factor.
+  if (kept && options_.choice.extrapolate) {
+    if (keep_factor(run)) conjugate(10 * kPcgLimit);
+    return report;
   }
-  if (uses_kept_factor() && !keep_factor(run)) return run.report;
-  auto phase = clock.phase("solve");
-  Preconditioner inverse = [&](VecX& z) { direct ? direct_.solve(z) : factor_.solve(z); };
-  if (!direct && !uses_kept_factor()) inverse = BlockJacobi(A);
-  const PcgResult result = pcg([&](const VecX& p, VecX& y) { stage.multiply(A, x, p, y); }, rhs, inverse,
-                               options_.relative, 10 * kPcgLimit, d);
-  run.report.pcg = result.iterations;
-  step_cost_ += result.iterations * cost_.solve;
-  run.report.converged = result.converged;
-  if (!result.converged)
-    run.report.why = fmt::format("conjugate gradients stopped after {} iterations at a residual of {:.3g}",
-                                 result.iterations, result.residual);
-  return run.report;
+  if (kept && !adaptive() && fits(run) && record.steps < options_.keep) {
+    if (recall(run)) conjugate(10 * kPcgLimit);
+    return report;
+  }
+  if (adaptive() && fits(run) && record.wait == 0) {
+    // Worth a trial only when it needs less than a new factor would. Trials that fail become rare.
+    const int limit = static_cast<int>(cost_.factor / (cost_.solve + cost_.multiply));
+    if (limit > 1) {
+      if (!recall(run)) return report;
+      conjugate(limit);
+      if (report.converged) {
+        record.patience = 1;
+        return report;
+      }
+      ++report.fallbacks["renewed_factor"];
+    }
+    record.wait = record.patience;
+    record.patience = std::min<std::int64_t>(2 * record.patience, kLongestWait);
+  } else if (record.wait > 0) {
+    --record.wait;
+  }
+
+  // A factor of A itself.
+  report.why.clear();
+  if (kept || direct) {
+    auto phase = clock.phase("factor");
+    if (kept) describe(run, x);
+    made_from_ = {};
+    const FactorStatus status = kept ? factor_.factor(A) : direct_.factor(A);
+    ++report.factorizations;
+    if (!status.ok) {
+      report.why = bad_pivot(status);
+      return report;
+    }
+    made_from_ = record;
+  }
+  if (stage.coupled() || (!kept && !direct)) {  // the factor lacks the coupling of bodies that touch
+    conjugate(10 * kPcgLimit);
+  } else {
+    auto phase = clock.phase("solve");
+    d = rhs;
+    kept ? factor_.solve(d) : direct_.solve(d);
+    report.converged = true;
+  }
+  return report;
 }
 
 }  // namespace limber

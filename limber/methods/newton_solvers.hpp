@@ -70,7 +70,7 @@ struct StageContext {
 
 // What one operation costs, in units of an arbitrary second. Constant for a model.
 struct CostModel {
-  double assemble = 0, force = 0, factor = 0, solve = 0;
+  double assemble = 0, force = 0, factor = 0, solve = 0, multiply = 0;
 };
 CostModel cost_model(const Model& model, const CholeskyStats& stats);
 
@@ -83,8 +83,9 @@ class NewtonSolver {
   SolverReport solve(ImplicitStage& stage, const StageContext& context, FactorRecord& record, VecX& x,
                      ImplicitStage::Point& point, PhaseClock& clock);
 
-  // One linear solve A d = rhs with A at `x` (the Baraff integrator); with a tolerance of
-  // options.relative where conjugate gradients are used.
+  // One linear solve A d = rhs with A at the start of the step (the Baraff integrator): directly with a
+  // factor of A, or by conjugate gradients to a tolerance of options.relative with a factor that is kept from
+  // before.
   SolverReport solve_linear(ImplicitStage& stage, const StageContext& context, const BlockMatrix& A,
                             const VecX& rhs, FactorRecord& record, VecX& d, PhaseClock& clock);
 
@@ -107,8 +108,11 @@ class NewtonSolver {
            options_.choice.family == SolverChoice::Family::kAuto;
   }
   void prepare(const Model& model);
+  bool fits(const Run& run) const;
   bool keep_factor(Run& run);
+  bool recall(Run& run);
   bool make_factor(Run& run, const VecX& x);
+  void describe(Run& run, const VecX& x);
   bool rebuild(Run& run);
   template <class Factor>
   bool factor_positive(Run& run, const VecX& x, const MatrixKey& key, const VecX* x_later, Factor&& factor);

@@ -181,6 +181,7 @@ BodySpec read_body(const Node& node) {
     g.edge = mesh.value.value("edge", g.edge);
     out.generate = g;
   }
+  out.refine = static_cast<int>(node.number("refine"));
   out.fit = node.maybe("fit");
   out.scale = node.vec3("scale");
   out.rotation = node.vec3("rotation");

@@ -90,6 +90,7 @@ struct BodySpec {
   std::string name;
   std::string mesh_file;  // relative to the scene file; empty when generated
   std::optional<GenerateSpec> generate;
+  int refine = 0;             // times that every element is cut into eight (plane bodies: four)
   std::optional<double> fit;  // scale uniformly so that the longest side of the bounding box is this [m]
   Vec3 scale = Vec3::Ones();
   Vec3 rotation = Vec3::Zero();     // rotation vector [rad], applied after scaling

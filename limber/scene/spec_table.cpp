@@ -104,6 +104,7 @@ constexpr Entry kEntries[] = {
     {.path = "/bodies/*/mesh[torus]/tube_radius", .type = kNumber, .unit = "m", .fallback = "0.02", .range = above(0), .text = "Radius of the tube."},
     {.path = "/bodies/*/mesh[capsule,cylinder]/length", .type = kNumber, .unit = "m", .fallback = "0.1", .range = above(0), .aliases = "height", .text = "Length of the straight part."},
     {.path = "/bodies/*/mesh[sphere,capsule,cylinder,torus]/edge", .type = kNumber, .unit = "m", .fallback = "0.01", .range = above(0), .aliases = "resolution edge_length", .text = "Edge length to aim for."},
+    {.path = "/bodies/*/refine", .type = kInteger, .fallback = "0", .range = within(0, 4), .aliases = "subdivide subdivision refinement", .text = "Times that every tetrahedron is cut into eight of the same shape (a triangle into four); sets and fields come along."},
     {.path = "/bodies/*/fit", .type = kNumber, .unit = "m", .range = above(0), .text = "Scale the mesh uniformly so that the longest side of its bounding box has this length; before scale."},
     {.path = "/bodies/*/scale", .type = kScale, .fallback = "[1, 1, 1]", .range = above(0), .text = "Scaling about the origin: one number, or one per axis."},
     {.path = "/bodies/*/rotation", .type = kNumbers, .unit = "rad", .fallback = "[0, 0, 0]", .aliases = "orientation angle", .text = "Rotation vector (axis times angle), after scaling."},

@@ -5,6 +5,7 @@
 #include <limber/io/mesh_io.hpp>
 #include <limber/mesh/check.hpp>
 #include <limber/mesh/generate.hpp>
+#include <limber/mesh/refine.hpp>
 #include <limber/rigid/link_surfaces.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/scene/selection.hpp>
@@ -16,6 +17,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -106,15 +108,14 @@ BodyMesh from_triangles(TriMesh m, const BodySpec& spec) {
   return b;
 }
 
-BodyMesh generate(const BodySpec& spec) {
+std::variant<TetMesh, TriMesh> generate(const BodySpec& spec) {
   const GenerateSpec& g = *spec.generate;
-  if (g.shape == "box" || g.shape == "bar") return from_tets(make_box(g.size, g.nodes));
-  if (g.shape == "sphere") return from_tets(make_sphere(g.radius, g.edge));
-  if (g.shape == "capsule") return from_tets(make_capsule(g.radius, g.length, g.edge));
-  if (g.shape == "cylinder") return from_tets(make_cylinder(g.radius, g.length, g.edge));
-  if (g.shape == "torus") return from_tets(make_torus(g.radius, g.tube_radius, g.edge));
-  if (g.shape == "rectangle")
-    return from_triangles(make_rectangle(g.size.head<2>(), {g.nodes[0], g.nodes[1]}), spec);
+  if (g.shape == "box" || g.shape == "bar") return make_box(g.size, g.nodes);
+  if (g.shape == "sphere") return make_sphere(g.radius, g.edge);
+  if (g.shape == "capsule") return make_capsule(g.radius, g.length, g.edge);
+  if (g.shape == "cylinder") return make_cylinder(g.radius, g.length, g.edge);
+  if (g.shape == "torus") return make_torus(g.radius, g.tube_radius, g.edge);
+  if (g.shape == "rectangle") return make_rectangle(g.size.head<2>(), {g.nodes[0], g.nodes[1]});
   throw Error(ErrorKind::kInput, fmt::format("body \"{}\": \"{}\" is not a shape", spec.name, g.shape));
 }
 
@@ -123,10 +124,11 @@ std::string resolve(const Scene& scene, const std::string& file) {
 }
 
 BodyMesh load(const Scene& scene, const BodySpec& spec) {
-  if (spec.generate) return generate(spec);
-  MeshFile file = read_mesh(resolve(scene, spec.mesh_file));
-  return file.has_tets() ? from_tets(std::move(file.tets()))
-                         : from_triangles(std::move(file.triangles()), spec);
+  std::variant<TetMesh, TriMesh> mesh =
+      spec.generate ? generate(spec) : std::move(read_mesh(resolve(scene, spec.mesh_file)).mesh);
+  for (int k = 0; k < spec.refine; ++k) std::visit([](auto& m) { m = refined(m); }, mesh);
+  if (auto* tets = std::get_if<TetMesh>(&mesh)) return from_tets(std::move(*tets));
+  return from_triangles(std::move(std::get<TriMesh>(mesh)), spec);
 }
 
 // fit, scale, rotation, translation, in this order.

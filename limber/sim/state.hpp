@@ -18,6 +18,9 @@ struct FactorRecord {
   std::int64_t steps = 0;          // steps it has served
   double cost = 0, last_cost = 0;  // of all these steps and of the last one, by the cost model
   double fresh_rate = 3;           // mean decrease of log |r| per iteration with a new factor
+  // Linearised steps: how many are still done with a factor of their own before an old one is tried again,
+  // and how many after the next trial that fails.
+  std::int64_t wait = 0, patience = 1;
 };
 
 struct State {
@@ -69,6 +72,8 @@ void visit(S& state, Visitor&& visitor) {
   visitor("factor_cost", state.factor.cost);
   visitor("factor_last_cost", state.factor.last_cost);
   visitor("factor_fresh_rate", state.factor.fresh_rate);
+  visitor("factor_wait", state.factor.wait);
+  visitor("factor_patience", state.factor.patience);
   visitor("joint_q", state.joint_q);
   visitor("joint_v", state.joint_v);
   visitor("joint_friction", state.joint_friction);

@@ -156,7 +156,7 @@ class ImplicitRestart : public testing::TestWithParam<std::string> {};
 // A stepper holds scratch only: a run that is broken off and taken up again by a new one in every step has
 // the same bits, the kept factor included.
 TEST_P(ImplicitRestart, IsExact) {
-  for (const std::string integrator : {"bdf2", "quasistatic"}) {
+  for (const std::string integrator : {"bdf2", "quasistatic", "baraff"}) {
     auto scene = bar_scene(integrator, GetParam());
     add_hand(*scene);
     scene->h = 0.02;
