@@ -1,5 +1,6 @@
 // Mechanisms: BISP against SP, cost over the length of a chain, torque of the walker over friction.
 //   bench_joints friction  chain.json by bisp and by sp, alternating in one run
+//   bench_joints agreement how far bisp and sp differ over step and tolerance
 //   bench_joints length    frictionless chains of up to 1,000 links: time per step
 //   bench_joints klann     torque and work of the motors over the friction of the pins
 // Writes joints-<what>.csv into the folder given by --out and a Markdown table to standard output.
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -95,6 +97,63 @@ void friction(const std::string& folder, double end) {
     }
 }
 
+// The largest difference between bisp and sp over the run, beside the error that either makes by its step.
+void agreement(const std::string& folder, double end) {
+  fmt::print(
+      "| step [ms] | tolerance | bisp - sp [rad] | centre of mass [mm] | bisp, error of its step [mm] | "
+      "sp, error of its step [mm] | sp not settled |\n|---|---|---|---|---|---|---|\n");
+  std::ofstream csv(folder + "/joints-agreement.csv");
+  csv << "step,tolerance,difference_rad,difference_m,bisp_error_m,sp_error_m,sp_not_settled,steps\n";
+  struct Path {
+    std::vector<VecX> q;
+    std::vector<Vec3> center;  // one entry per 5 ms
+    int unfinished = 0, steps = 0;
+  };
+  const auto path = [&](const char* friction, int divide, const char* tolerance) {
+    Run r{std::make_unique<Simulation>(scene("chain", {std::string("/method/friction=") + friction,
+                                                       std::string("/method/tolerance=") + tolerance,
+                                                       fmt::format("/time/step={}", 5e-3 / divide)}),
+                                       make_stepper),
+          {},
+          0,
+          0};
+    Path p;
+    for (int k = 1; k <= std::lround(end / 5e-3) * divide; ++k) {
+      r.step();
+      if (k % divide) continue;
+      p.q.push_back(r.simulation->state().joint_q);
+      p.center.push_back(measure(r.simulation->model(), r.simulation->state(), {}).center_of_mass);
+    }
+    p.unfinished = r.unfinished;
+    p.steps = static_cast<int>(r.times.size());
+    return p;
+  };
+  const auto apart = [](const Path& a, const Path& b) {
+    double angle = 0, center = 0;
+    for (std::size_t k = 0; k < a.q.size(); ++k) {
+      angle = std::max(angle, (a.q[k] - b.q[k]).cwiseAbs().maxCoeff());
+      center = std::max(center, (a.center[k] - b.center[k]).norm());
+    }
+    return std::pair(angle, center);
+  };
+  for (const char* tolerance : {"1e-3", "1e-6"}) {
+    std::map<int, std::pair<Path, Path>> paths;
+    for (const int divide : {1, 2, 4, 8})
+      paths[divide] = {path("bisp", divide, tolerance), path("sp", divide, tolerance)};
+    for (const int divide : {1, 2, 4}) {
+      const auto& [bisp, sp] = paths[divide];
+      const auto [angle, center] = apart(bisp, sp);
+      // The error of a first-order step h from the solutions at h and h / 2.
+      const double own = 2 * apart(bisp, paths[2 * divide].first).second;
+      const double other = 2 * apart(sp, paths[2 * divide].second).second;
+      fmt::print("| {} | {} | {:.2g} | {:.2g} | {:.2g} | {:.2g} | {} of {} |\n", 5.0 / divide, tolerance,
+                 angle, 1e3 * center, 1e3 * own, 1e3 * other, sp.unfinished, sp.steps);
+      csv << fmt::format("{},{},{},{},{},{},{},{}\n", 5e-3 / divide, tolerance, angle, center, own, other,
+                         sp.unfinished, sp.steps);
+    }
+  }
+}
+
 rigid::Mechanism chain(int n) {
   std::vector<rigid::Link> links;
   std::vector<rigid::Joint> joints;
@@ -138,7 +197,8 @@ void klann(const std::string& folder, double end) {
   fmt::print(
       "| μ of the pins | mean torque [N m] | largest | smallest | work of the motors [J] | negative part [J] "
       "| "
-      "distance [m] | loop gap, largest [m] | ms per step |\n|---|---|---|---|---|---|---|---|---|\n");
+      "distance [m] | loop gap, largest [m] | not settled | ms per step "
+      "|\n|---|---|---|---|---|---|---|---|---|---|\n");
   std::ofstream csv(folder + "/joints-klann.csv");
   csv << "mu,t,torque_front,torque_back,power,x,y\n";
   for (const char* mu : {"0", "0.2", "0.4", "0.6", "0.8"}) {
@@ -146,13 +206,14 @@ void klann(const std::string& folder, double end) {
     const double h = s.scene().h;
     const int steps = static_cast<int>(std::lround(end / h));
     double sum = 0, high = -1e9, low = 1e9, work = 0, negative = 0, gap = 0, time = 0;
-    int count = 0;
+    int count = 0, unfinished = 0;
     Vec3 start = Vec3::Zero(), now = start;
     for (int k = 0; k < steps; ++k) {
       StepReport r;
       time += seconds_of([&] { r = s.step(); });
       const double torque = r.extra.at("torque/front-motor") + r.extra.at("torque/back-motor");
       const double power = r.extra.at("power/motors");
+      unfinished += r.fallbacks.count("friction_not_converged") ? 1 : 0;
       now = measure(s.model(), s.state(), {}).center_of_mass;
       csv << fmt::format("{},{},{},{},{},{},{}\n", mu, s.state().t, r.extra.at("torque/front-motor"),
                          r.extra.at("torque/back-motor"), power, now[0], now[1]);
@@ -168,8 +229,9 @@ void klann(const std::string& folder, double end) {
       negative += h * std::min(0.0, power);
       ++count;
     }
-    fmt::print("| {} | {:.3f} | {:.2f} | {:.2f} | {:.1f} | {:.2f} | {:.2f} | {:.1e} | {:.2f} |\n", mu,
-               sum / count, high, low, work, negative, (now - start).norm(), gap, 1e3 * time / steps);
+    fmt::print("| {} | {:.3f} | {:.2f} | {:.2f} | {:.1f} | {:.2f} | {:.2f} | {:.1e} | {} of {} | {:.2f} |\n",
+               mu, sum / count, high, low, work, negative, (now - start).norm(), gap, unfinished, steps,
+               1e3 * time / steps);
   }
 }
 
@@ -185,6 +247,10 @@ int main(int argc, char** argv) {
   app.add_subcommand("friction", "BISP against SP")->callback([&] {
     std::filesystem::create_directories(folder);
     friction(folder, end > 0 ? end : 2);
+  });
+  app.add_subcommand("agreement", "How far BISP and SP differ")->callback([&] {
+    std::filesystem::create_directories(folder);
+    agreement(folder, end > 0 ? end : 1);
   });
   app.add_subcommand("length", "Cost over the length of a chain")->callback([&] {
     std::filesystem::create_directories(folder);

@@ -25,6 +25,12 @@ void add(const Row& r, double x, VecX& y) {
 }
 
 constexpr int kPlainSweeps = 8;  // friction solves before the mean is taken
+// On the scaled diagonal of the friction QP. Feet that stick can squeeze the floor between them with any
+// force: where the mechanism leaves friction undetermined the smallest impulses are taken, as Eq. 3.7 does
+// inside a joint. Less than 1e-6 drowns in the rounding of a step with locked motors, and the force between
+// the feet, with it the load of the pins, then jumps from sweep to sweep. What sticks creeps with 1e-5 of the
+// velocity that friction takes from it in one step.
+constexpr double kShare = 1e-5;
 
 // One tangent direction at one point of a joint, loop or contact.
 struct Tangent {
@@ -123,15 +129,9 @@ class Bisp {
   // ---------------------------------------------------
 
   const VecX& contact() {
-    VecX b = b_;
-    if (maximal()) {
-      VecX x;
-      multiply_Jt(m_, motion_, f_beta_, x);
-      b += x;
-    } else {
-      b.noalias() += reduced_ * beta_;
-    }
-    solver_rows_.solve(b, v_, lambda_);
+    VecX friction;
+    multiply_Jt(m_, motion_, f_beta_, friction);
+    solver_rows_.solve(b_ + friction, v_, lambda_);
     multiply_J(m_, motion_, v_, phi_);
     // All that the joints give to the links: A phi - momentum and known impulses.
     f_alpha_ = -p0_ - f_beta_;
@@ -381,7 +381,9 @@ class Bisp {
 
   void solve_friction(const VecX& g, const VecX& hi) {
     const VecX before = beta_;
-    const qp::BoxQpReport report = qp::solve_box_qp(H_, g, -hi, hi, beta_);
+    qp::BoxQpOptions options;
+    if (!maximal()) options.compliance = kShare;
+    const qp::BoxQpReport report = qp::solve_box_qp(H_, g, -hi, hi, beta_, options);
     // Where loads and friction chase each other (a leg that jams), the mean of both settles. With many
     // unknowns per pin plain sweeps converge slowly as it is, and the mean would halve their pace.
     if (!maximal() && ++sweeps_ > kPlainSweeps) beta_ = (0.5 * (beta_ + before)).eval();

@@ -69,7 +69,7 @@ def leg_points(angle):
     return pin, knee, hip, top, foot
 
 
-def klann(mu=0.4, angle=math.pi / 2, speed=4.0, radius=0.002, height=0.05, foot=0.02):
+def klann(mu=0.4, angle=math.pi / 2, speed=4.0, radius=0.008, height=0.016, foot=0.02):
     middle = CRANK[0] + 0.5 * DISTANCE
     floor = min(p[4][1] for p in (leg_points(angle), leg_points(angle + math.pi)))
 
@@ -106,7 +106,7 @@ def klann(mu=0.4, angle=math.pi / 2, speed=4.0, radius=0.002, height=0.05, foot=
                   "position": place((middle, CRANK[1] + 0.3), False, 0)})
     for mirrored in (False, True):
         for point in (UPPER, LOWER):
-            frame.append({"shape": "cylinder", "radius": 0.006, "length": 2 * WIDTH + height, "density": 2000,
+            frame.append({"shape": "cylinder", "radius": 0.006, "length": 2 * WIDTH + 0.05, "density": 2000,
                           "position": place(point, mirrored, 0)})
     link("frame", *frame)
     joints.append({"name": "frame", "type": "free", "child": "frame", "position": place((middle, 1), False, 0)})
@@ -115,7 +115,7 @@ def klann(mu=0.4, angle=math.pi / 2, speed=4.0, radius=0.002, height=0.05, foot=
         turns = [angle + (math.pi if (z == 0) != mirrored else 0) for z in (-1, 0, 1)]
         if mirrored:
             turns = [math.pi - t for t in turns]  # the mirror image of a leg, with the crank at t
-        shaft = [{"shape": "cylinder", "radius": 0.008, "length": 2 * WIDTH + height, "density": 2000,
+        shaft = [{"shape": "cylinder", "radius": 0.008, "length": 2 * WIDTH + 0.05, "density": 2000,
                   "position": place(CRANK, mirrored, 0)}]
         for z, t in zip((-WIDTH, 0.0, WIDTH), turns):
             shaft.append(bar(place(CRANK, mirrored, z), place(leg_points(t)[0], mirrored, z)))
