@@ -119,6 +119,29 @@ Eigen::Vector4d quaternion(const Vec3& rotation) {
   return {a.w(), a.x(), a.y(), a.z()};
 }
 
+void read_limits(const Json& j, Joint& joint) {
+  if (joint.type == JointType::kSpherical) {
+    if (!j.contains("cone") && !j.contains("twist")) return;
+    joint.lower = VecX::Constant(2, -INFINITY);
+    joint.upper = VecX::Constant(2, INFINITY);
+    if (j.contains("cone")) joint.upper[0] = number(j, "cone");
+    if (!j.contains("twist")) return;
+    joint.lower[1] = j.at("twist").at(0).get<double>();
+    joint.upper[1] = j.at("twist").at(1).get<double>();
+  } else if (j.contains("limits")) {
+    const Json& limits = j.at("limits");
+    const bool one = limits.at(0).is_number();  // revolute and prismatic joints: one pair
+    const auto n = static_cast<Eigen::Index>(one ? 1 : limits.size());
+    joint.lower.resize(n);
+    joint.upper.resize(n);
+    for (Eigen::Index k = 0; k < n; ++k) {
+      const Json& pair = one ? limits : limits.at(static_cast<std::size_t>(k));
+      joint.lower[k] = pair.at(0).get<double>();
+      joint.upper[k] = pair.at(1).get<double>();
+    }
+  }
+}
+
 // Places are still those of the drawing; see settle().
 Joint read_joint(const Json& j) {
   Joint joint;
@@ -147,13 +170,12 @@ Joint read_joint(const Json& j) {
       joint.q = numbers(j.at("q"));
       joint.v = numbers(j.at("v"));
   }
-  if (j.contains("limits")) {
-    joint.lower = numbers(j.at("limits").at(0));  // one number each: revolute and prismatic joints
-    joint.upper = numbers(j.at("limits").at(1));
-  }
+  read_limits(j, joint);
   joint.stiffness = j.value("stiffness", 0.0);
   joint.damping = j.value("damping", 0.0);
-  if (j.contains("rest")) joint.rest = numbers(j.at("rest"));
+  if (j.contains("rest"))
+    joint.rest =
+        joint.type == JointType::kSpherical ? VecX(quaternion(vec3(j, "rest"))) : numbers(j.at("rest"));
   if (j.contains("motor")) joint.motor = read_motor(j.at("motor"));
   if (j.contains("friction")) joint.friction = read_friction(j.at("friction"));
   return joint;
@@ -166,6 +188,7 @@ struct Drawing {
   std::vector<Joint> joints;
   std::vector<Loop> loops;
   std::vector<Spring> springs;
+  std::vector<Gear> gears;
   std::map<std::string, Pose> frames;  // of links, in the drawing
 };
 
@@ -240,11 +263,22 @@ Spring read_spring(const Json& j, const Drawing& d) {
   return s;
 }
 
+Gear read_gear(const Json& j) {
+  Gear g;
+  g.joint_a = text(j, "a");
+  g.joint_b = text(j, "b");
+  g.name = text(j, "name");
+  if (g.name.empty()) g.name = g.joint_a + "-" + g.joint_b;
+  g.ratio = number(j, "ratio");
+  if (j.contains("offset")) g.offset = number(j, "offset");
+  return g;
+}
+
 // A robot's links and joints, named "prefix/name", hung on the world.
 void add_robot(const Json& j, const std::string& folder, Drawing& d, std::vector<std::string>& notices) {
   const std::string path = (std::filesystem::path(folder) / text(j, "file")).string();
   const std::string prefix = text(j, "name");
-  UrdfRobot robot = read_urdf(path);
+  UrdfRobot robot = read_urdf(path, j.value("density", 0.0));
   for (const std::string& n : robot.notices) notices.push_back(fmt::format("{}: {}", path, n));
   const auto named = [&](const std::string& name) { return name == "world" ? name : prefix + "/" + name; };
   for (Link& l : robot.links) {
@@ -282,6 +316,8 @@ void add_robot(const Json& j, const std::string& folder, Drawing& d, std::vector
       const Json& s = *it->second;
       if (s.contains("q")) joint.q = numbers(s.at("q"));
       if (s.contains("damping")) joint.damping = number(s, "damping");
+      if (s.contains("stiffness")) joint.stiffness = number(s, "stiffness");
+      if (s.contains("rest")) joint.rest = numbers(s.at("rest"));
       if (s.contains("motor")) joint.motor = read_motor(s.at("motor"));
       if (s.contains("friction")) joint.friction = read_friction(s.at("friction"));
       settings.erase(it);
@@ -292,6 +328,12 @@ void add_robot(const Json& j, const std::string& folder, Drawing& d, std::vector
       joint.child = named(joint.child);
     }
     d.joints.push_back(std::move(joint));
+  }
+  for (Gear& g : robot.gears) {
+    g.name = named(g.name);
+    g.joint_a = named(g.joint_a);
+    g.joint_b = named(g.joint_b);
+    d.gears.push_back(std::move(g));
   }
   if (!settings.empty())
     throw Error(ErrorKind::kInput, fmt::format("robot \"{}\": {} has no joint called \"{}\"", prefix, path,
@@ -338,6 +380,14 @@ Articulation build_articulation(const Json& description, const std::string& fold
   settle(d, first_link, first_joint);
   for (const Json& j : description.at("loops")) d.loops.push_back(read_loop(j, d));
   for (const Json& j : description.at("springs")) d.springs.push_back(read_spring(j, d));
+  for (const Json& j : description.at("gears")) d.gears.push_back(read_gear(j));
+  follow_gears(d.gears, d.joints);
+  if (const Json& method = description.at("method"); method.at("type") == "joints" &&
+                                                     method.at("friction") == "sp" &&
+                                                     !(d.springs.empty() && d.gears.empty()))
+    throw Error(ErrorKind::kInput,
+                "/method/friction: \"sp\" knows neither springs between links nor gears (mimic joints); use "
+                "\"bisp\"");
   if (const Json& method = description.at("method"); method.contains("mu")) {
     const auto set = [&](JointFriction& f) {
       if (f.radius > 0 || f.box.maxCoeff() > 0) f.mu = number(method, "mu");
@@ -345,8 +395,8 @@ Articulation build_articulation(const Json& description, const std::string& fold
     for (Joint& j : d.joints) set(j.friction);
     for (Loop& l : d.loops) set(l.friction);
   }
-  a.mechanism =
-      make_mechanism(std::move(d.links), std::move(d.joints), std::move(d.loops), std::move(d.springs));
+  a.mechanism = make_mechanism(std::move(d.links), std::move(d.joints), std::move(d.loops),
+                               std::move(d.springs), std::move(d.gears));
   a.q = initial_positions(a.mechanism);
   a.v = initial_velocities(a.mechanism);
   close_loops(a.mechanism, a.q);

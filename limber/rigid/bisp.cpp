@@ -167,7 +167,7 @@ class Bisp {
       for (Index j = 0; j < n; ++j) W(j, i) = dot(rows_[at(j)], y);
       g[i] = dot(r, free) - r.rhs;
       if (r.unilateral) lo[i] = 0;
-      if (r.dof >= 0) g[i] = lo[i] = hi[i] = 0;  // a joint row says nothing about free links
+      if (r.on_joints()) g[i] = lo[i] = hi[i] = 0;  // a joint row says nothing about free links
     }
     qp::solve_box_qp(W, g, lo, hi, x);
     return x;
@@ -413,8 +413,8 @@ class Bisp {
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const double f = lambda_[static_cast<Eigen::Index>(i)] / h;
       if (rows_[i].kind == RowKind::kMotor) {
-        out.motor[rows_[i].dof] = f;
-        out.motor_work += h * f * v_[rows_[i].dof];
+        out.motor[rows_[i].dof[0]] = f;
+        out.motor_work += h * f * v_[rows_[i].dof[0]];
       }
       if (rows_[i].kind == RowKind::kContact) out.contact_normal[rows_[i].owner] = f;
     }
@@ -443,7 +443,8 @@ class Bisp {
     }
     state_.v = v_;
     integrate(m_, v_, h, state_.q);
-    if (!m_.loops.empty() && s_.stabilisation.project) out.loop_error = project_loops(m_, state_.q);
+    if ((!m_.loops.empty() || !m_.gears.empty()) && s_.stabilisation.project)
+      out.loop_error = project_loops(m_, state_.q);
   }
 
   void report_friction(StepOutcome& out) const {

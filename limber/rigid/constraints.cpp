@@ -82,9 +82,55 @@ void motor_rows(const Mechanism& m, double t, std::vector<Row>& rows) {
     Row r;
     r.kind = RowKind::kMotor;
     r.owner = i;
-    r.dof = j.v_begin;
+    r.dof[0] = j.v_begin;
     r.rhs = j.motor.value.at(t);
     rows.push_back(r);
+  }
+}
+
+void gear_rows(const Mechanism& m, const VecX& q, std::vector<Row>& rows, std::vector<double>& g) {
+  for (std::size_t i = 0; i < m.gears.size(); ++i) {
+    const Gear& gear = m.gears[i];
+    const Joint &a = m.joints[at(gear.a)], &b = m.joints[at(gear.b)];
+    Row r;
+    r.kind = RowKind::kGear;
+    r.owner = static_cast<Index>(i);
+    r.dof = {a.v_begin, b.v_begin, -1};
+    r.scale = {1, -gear.ratio, 0};
+    rows.push_back(r);
+    g.push_back(q[a.q_begin] - gear.ratio * q[b.q_begin] - gear.offset);
+  }
+}
+
+// A limit takes part when the step could reach it.
+void limit_rows(const Mechanism& m, const VecX& q, const VecX& v, double h, std::vector<Row>& rows) {
+  for (Index i = 0; i < m.size(); ++i) {
+    const Joint& j = m.joints[at(i)];
+    if (j.lower.size() == 0) continue;
+    const std::vector<LimitedValue> values = limited_values(j, q);
+    const Index n = velocity_numbers(j.type);
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      const LimitedValue& value = values[k];
+      const auto e = static_cast<Eigen::Index>(k);
+      double speed = 0;
+      for (Index c = 0; c < n; ++c) speed += value.rate[c] * v[j.v_begin + c];
+      const double reach = 2 * h * std::abs(speed) + 1e-2;  // may accelerate during the step
+      const auto push = [&](double sign, double room) {
+        if (!(room < reach)) return;
+        Row r;
+        r.kind = RowKind::kLimit;
+        r.owner = i;
+        r.unilateral = true;
+        r.rhs = -room / h;
+        for (Index c = 0; c < n; ++c) {
+          r.dof[at(c)] = j.v_begin + c;
+          r.scale[at(c)] = sign * value.rate[c];
+        }
+        rows.push_back(r);
+      };
+      push(1, value.x - j.lower[e]);
+      push(-1, j.upper[e] - value.x);
+    }
   }
 }
 
@@ -96,30 +142,10 @@ void collect_rows(const Mechanism& m, const Motion& motion, const VecX& q, const
   rows.clear();
   std::vector<double> g;
   for (std::size_t i = 0; i < m.loops.size(); ++i) loop_rows(m, motion, static_cast<Index>(i), rows, g);
+  gear_rows(m, q, rows, g);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].rhs = -stabilisation.rate * g[i];
   motor_rows(m, t + h, rows);
-  for (Index i = 0; i < m.size(); ++i) {
-    const Joint& j = m.joints[at(i)];
-    for (Index k = 0; k < j.lower.size(); ++k) {
-      const double x = q[j.q_begin + k];
-      const double reach = 2 * h * std::abs(v[j.v_begin + k]) + 1e-2;  // may accelerate during the step
-      Row r;
-      r.kind = RowKind::kLimit;
-      r.owner = i;
-      r.unilateral = true;
-      r.dof = j.v_begin + k;
-      if (x - j.lower[k] < reach) {
-        r.scale = 1;
-        r.rhs = (j.lower[k] - x) / h;
-        rows.push_back(r);
-      }
-      if (j.upper[k] - x < reach) {
-        r.scale = -1;
-        r.rhs = (x - j.upper[k]) / h;
-        rows.push_back(r);
-      }
-    }
-  }
+  limit_rows(m, q, v, h, rows);
   for (std::size_t i = 0; i < contacts.size(); ++i) {
     const Contact& c = contacts[i];
     Row r = point_row(motion, c.link, c.x, -1, Vec3::Zero(), c.n);
@@ -141,9 +167,10 @@ void ConstrainedSolver::factor(const Mechanism& m, const Motion& motion, const S
   VecX y = VecX::Zero(6 * m.size()), x;
   for (Index i = 0; i < n; ++i) {
     const Row& r = rows[at(i)];
-    if (r.dof >= 0) {
+    if (r.on_joints()) {
       Gt_.col(i).setZero();
-      Gt_(r.dof, i) = r.scale;
+      for (std::size_t k = 0; k < r.dof.size(); ++k)
+        if (r.dof[k] >= 0) Gt_(r.dof[k], i) += r.scale[k];
       continue;
     }
     if (r.a >= 0) y.segment<6>(6 * r.a) += r.ja;
@@ -178,8 +205,8 @@ void ConstrainedSolver::factor(const Mechanism& m, const Motion& motion, const S
     const Eigen::LLT<MatX> llt(B);
     if (llt.info() != Eigen::Success)
       throw Error(ErrorKind::kSimulation,
-                  "the loop closures and motors contradict each other: their rows have no "
-                  "common solution; remove one motor or loop");
+                  "the loop closures, gears and motors contradict each other: their rows have no "
+                  "common solution; remove one of them");
     bilateral_factor_ = llt.matrixL();
   } else {
     bilateral_factor_.resize(0, 0);
@@ -271,6 +298,7 @@ double project_loops(const Mechanism& m, VecX& q, int max_iterations) {
     std::vector<Row> rows;
     std::vector<double> g;
     for (std::size_t i = 0; i < m.loops.size(); ++i) loop_rows(m, motion, static_cast<Index>(i), rows, g);
+    gear_rows(m, q, rows, g);
     worst = 0;
     double size = 0;
     for (std::size_t i = 0; i < g.size(); ++i) {
@@ -297,7 +325,7 @@ double project_loops(const Mechanism& m, VecX& q, int max_iterations) {
 }
 
 void close_loops(Mechanism& m, VecX& q) {
-  if (m.loops.empty()) return;
+  if (m.loops.empty() && m.gears.empty()) return;
   Motion motion;
   update_motion(m, q, VecX::Zero(m.velocities), motion);
   for (Loop& l : m.loops) {
@@ -323,6 +351,15 @@ void close_loops(Mechanism& m, VecX& q) {
           "found; check its points, or start nearer to the closed position",
           l.name, l.link_a, l.link_b, gap);
   }
+  std::vector<Row> rows;
+  std::vector<double> g;
+  gear_rows(m, q, rows, g);
+  for (std::size_t i = 0; i < g.size(); ++i)
+    if (std::abs(g[i]) > 1e-8)
+      faults += fmt::format(
+          "\n  gear \"{}\" between joints \"{}\" and \"{}\" does not fit: {:.3g} remain at the best position "
+          "found",
+          m.gears[i].name, m.gears[i].joint_a, m.gears[i].joint_b, g[i]);
   if (!faults.empty()) throw Error(ErrorKind::kInput, "the mechanism cannot be assembled:" + faults);
 }
 

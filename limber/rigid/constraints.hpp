@@ -1,24 +1,28 @@
-// Rows on velocities: loop closures, motors of prescribed speed, joint limits, contact. One linear solver for
-// all of them: v = A^-1 (b + G^T lambda) with G v = rhs (bilateral) or G v >= rhs, lambda >= 0 (unilateral).
+// Rows on velocities: loop closures, gears, motors of prescribed speed, joint limits, contact. One linear
+// solver for all of them: v = A^-1 (b + G^T lambda) with G v = rhs (bilateral) or G v >= rhs, lambda >= 0
+// (unilateral).
 #pragma once
 
 #include <limber/rigid/dynamics.hpp>
 
+#include <array>
+
 namespace limber::rigid {
 
-enum class RowKind { kLoop, kMotor, kLimit, kContact };
+enum class RowKind { kLoop, kGear, kMotor, kLimit, kContact };
 
 struct Row {
   RowKind kind = RowKind::kLoop;
-  Index owner = 0;  // index of the loop, joint or contact
+  Index owner = 0;  // index of the loop, gear, joint or contact
   bool unilateral = false;
   double rhs = 0;  // [m/s or rad/s]
   // On link velocities: ja . phi_a + jb . phi_b ...
   Index a = -1, b = -1;  // -1: no link
   Vec6 ja = Vec6::Zero(), jb = Vec6::Zero();
-  // ... or on one joint velocity: scale * v[dof].
-  Index dof = -1;
-  double scale = 1;
+  // ... or on joint velocities: the sum of scale[k] * v[dof[k]].
+  std::array<Index, 3> dof{-1, -1, -1};  // -1: no more
+  std::array<double, 3> scale{1, 0, 0};
+  bool on_joints() const { return dof[0] >= 0; }
 };
 
 // A point of a link at an obstacle.
@@ -45,8 +49,8 @@ struct Stabilisation {
 void loop_rows(const Mechanism& mechanism, const Motion& motion, Index loop, std::vector<Row>& rows,
                std::vector<double>& g);
 
-// All rows of a step from t to t + h: loops, then motors, limits, contacts. A limit or contact takes part
-// when the step could reach it; its rhs lets the gap close but not turn negative.
+// All rows of a step from t to t + h: loops and gears, then motors, limits, contacts. A limit or contact
+// takes part when the step could reach it; its rhs lets the gap close but not turn negative.
 void collect_rows(const Mechanism& mechanism, const Motion& motion, const VecX& q, const VecX& v, double t,
                   double h, const Stabilisation& stabilisation, const std::vector<Contact>& contacts,
                   std::vector<Row>& rows);
@@ -82,8 +86,8 @@ class ConstrainedSolver {
 // h.
 void add_row_impulses(const std::vector<Row>& rows, const VecX& lambda, VecX& y);
 
-// Moves q onto the loops (Gauss-Newton in the metric of the solver's matrix), prescribed joints held. Returns
-// the largest remaining error.
+// Moves q onto the loops and gears (Gauss-Newton in the metric of the solver's matrix), prescribed joints
+// held. Returns the largest remaining error.
 double project_loops(const Mechanism& mechanism, VecX& q, int max_iterations = 10);
 
 // Closes the loops of the initial position and fixes what loops take from it (axis_b of hinges and pins).

@@ -1,5 +1,7 @@
 #include <limber/rigid/kinematics.hpp>
 
+#include <numbers>
+
 namespace limber::rigid {
 namespace {
 
@@ -172,6 +174,28 @@ MatX dense_J_dot(const Mechanism& m, const Motion& motion) {
     D.block(6 * i, j.v_begin, 6, l.S_dot.cols()) += l.S_dot;
   }
   return D;
+}
+
+std::vector<LimitedValue> limited_values(const Joint& j, const VecX& q) {
+  std::vector<LimitedValue> values;
+  if (j.type != JointType::kSpherical) {
+    for (int k = 0; k < velocity_numbers(j.type); ++k) values.push_back({q[j.q_begin + k], Vec3::Unit(k)});
+    return values;
+  }
+  const auto quaternion = q.segment<4>(j.q_begin);
+  const Vec3 turned = quaternion_at(q, j.q_begin) * j.axis;
+  const Vec3 across = j.axis.cross(turned);
+  const double s = across.norm(), c = j.axis.dot(turned);
+  LimitedValue swing{std::atan2(s, c), Vec3::Zero()};
+  if (s > 1e-12) swing.rate = across / s;
+  values.push_back(swing);
+  // q = swing * twist; atan2 of the part of q along the axis. Near an axis turned over the twist is
+  // undefined.
+  LimitedValue twist{2 * std::atan2(j.axis.dot(quaternion.tail<3>()), quaternion[0]), Vec3::Zero()};
+  twist.x = std::remainder(twist.x, 2 * std::numbers::pi);
+  if (1 + c > 1e-9) twist.rate = (j.axis + turned) / (1 + c);
+  values.push_back(twist);
+  return values;
 }
 
 double kinetic_energy(const Mechanism& m, const Motion& motion) {

@@ -70,6 +70,14 @@ double gravity_energy(const Mechanism& mechanism, const Motion& motion,
 Vec3 momentum(const Mechanism& mechanism, const Motion& motion);          // [kg m/s]
 Vec3 angular_momentum(const Mechanism& mechanism, const Motion& motion);  // about the origin
 
+// What the limits of a joint bound, and how it follows the joint's velocity: dx/dt = rate . v. The numbers of
+// q; of a spherical joint the angle by which its axis leans, and the twist about the axis (swing and twist).
+struct LimitedValue {
+  double x = 0;
+  Vec3 rate = Vec3::Zero();
+};
+std::vector<LimitedValue> limited_values(const Joint& joint, const VecX& q);
+
 // The spring's torque of a joint: -stiffness (q - rest), quaternions through their logarithm.
 void joint_spring_force(const Joint& joint, const VecX& q, Eigen::Ref<VecX> f);
 double joint_spring_energy(const Joint& joint, const VecX& q);

@@ -1,6 +1,7 @@
 #include <limber/rigid/mechanism.hpp>
 
 #include <limber/core/error.hpp>
+#include <limber/rigid/kinematics.hpp>
 
 #include <fmt/core.h>
 
@@ -57,8 +58,7 @@ void check_friction(const std::string& where, const JointFriction& f, JointType 
 void check_joint(Joint& j, std::vector<std::string>& faults) {
   const std::string where = fmt::format("joint \"{}\"", j.name);
   const int nq = position_numbers(j.type), nv = velocity_numbers(j.type);
-  if (j.type != JointType::kFixed && j.type != JointType::kSpherical && j.type != JointType::kFree)
-    check_axis(where, "axis", j.axis, faults);
+  if (j.type != JointType::kFixed && j.type != JointType::kFree) check_axis(where, "axis", j.axis, faults);
   if (j.type == JointType::kUniversal) {
     check_axis(where, "axis2", j.axis2, faults);
     if (std::abs(j.axis.dot(j.axis2)) > 1e-6)
@@ -91,23 +91,27 @@ void check_joint(Joint& j, std::vector<std::string>& faults) {
   normalise(j.q);
   normalise(j.rest);
   const bool limited = j.lower.size() || j.upper.size();
-  if (limited && (j.type == JointType::kSpherical || j.type == JointType::kFree))
-    faults.push_back(fmt::format("{}: limits of a {} joint are not supported", where, to_string(j.type)));
+  if (limited && j.type == JointType::kFree)
+    faults.push_back(fmt::format("{}: a free joint has no limits", where));
   else if (limited) {
-    if (j.lower.size() == 0) j.lower = VecX::Constant(nq, -INFINITY);
-    if (j.upper.size() == 0) j.upper = VecX::Constant(nq, INFINITY);
-    if (j.lower.size() != nq || j.upper.size() != nq)
+    const int n = j.type == JointType::kSpherical ? 2 : nq;
+    if (j.lower.size() == 0) j.lower = VecX::Constant(n, -INFINITY);
+    if (j.upper.size() == 0) j.upper = VecX::Constant(n, INFINITY);
+    if (j.lower.size() != n || j.upper.size() != n)
       faults.push_back(fmt::format("{}: limits have {} and {} numbers, a {} joint has {}", where,
-                                   j.lower.size(), j.upper.size(), to_string(j.type), nq));
-    else if (j.q.size() == nq)
-      for (int k = 0; k < nq; ++k) {
+                                   j.lower.size(), j.upper.size(), to_string(j.type), n));
+    else if (j.q.size() == nq && j.q.allFinite()) {
+      const std::vector<LimitedValue> now = limited_values(j, j.q);
+      for (int k = 0; k < n; ++k) {
+        const double x = now[static_cast<std::size_t>(k)].x;
         if (!(j.lower[k] <= j.upper[k]))
           faults.push_back(fmt::format("{}: its lower limit {:g} is above the upper limit {:g}", where,
                                        j.lower[k], j.upper[k]));
-        else if (j.q[k] < j.lower[k] - 1e-9 || j.q[k] > j.upper[k] + 1e-9)
+        else if (x < j.lower[k] - 1e-9 || x > j.upper[k] + 1e-9)
           faults.push_back(fmt::format("{}: the initial position {:g} is outside its limits [{:g}, {:g}]",
-                                       where, j.q[k], j.lower[k], j.upper[k]));
+                                       where, x, j.lower[k], j.upper[k]));
       }
+    }
   }
   if (j.stiffness < 0 || j.damping < 0)
     faults.push_back(fmt::format("{}: stiffness and damping must not be negative", where));
@@ -118,6 +122,29 @@ void check_joint(Joint& j, std::vector<std::string>& faults) {
     if (j.motor.value.points.empty()) faults.push_back(fmt::format("{}: its motor has no value", where));
   }
   check_friction(where, j.friction, j.type, faults);
+}
+
+void check_gears(const std::vector<Gear>& gears, const std::vector<Joint>& joints,
+                 std::vector<std::string>& faults) {
+  std::set<std::string> driven;
+  for (const Gear& g : gears) {
+    const std::string where = fmt::format("gear \"{}\"", g.name);
+    for (const std::string& name : {g.joint_a, g.joint_b}) {
+      const auto j =
+          std::find_if(joints.begin(), joints.end(), [&](const Joint& k) { return k.name == name; });
+      if (j == joints.end())
+        faults.push_back(fmt::format("{}: \"{}\" is not a joint", where, name));
+      else if (velocity_numbers(j->type) != 1)
+        faults.push_back(fmt::format("{}: joint \"{}\" is {}; a gear couples revolute and prismatic joints",
+                                     where, name, to_string(j->type)));
+    }
+    if (g.joint_a == g.joint_b)
+      faults.push_back(fmt::format("{}: both its ends are joint \"{}\"", where, g.joint_a));
+    if (!std::isfinite(g.ratio) || g.ratio == 0)
+      faults.push_back(fmt::format("{}: its ratio is {:g}, expected a number other than 0", where, g.ratio));
+    if (!driven.insert(g.joint_a).second)
+      faults.push_back(fmt::format("{}: another gear moves joint \"{}\" already", where, g.joint_a));
+  }
 }
 
 // "a, b, c" for messages about cycles.
@@ -208,7 +235,7 @@ Index Mechanism::find_joint(const std::string& name) const {
 }
 
 Mechanism make_mechanism(std::vector<Link> links, std::vector<Joint> joints, std::vector<Loop> loops,
-                         std::vector<Spring> springs) {
+                         std::vector<Spring> springs, std::vector<Gear> gears) {
   std::vector<std::string> faults;
   std::map<std::string, std::size_t> link_of;
   for (std::size_t i = 0; i < links.size(); ++i) {
@@ -281,6 +308,7 @@ Mechanism make_mechanism(std::vector<Link> links, std::vector<Joint> joints, std
     if (s.link_a == s.link_b)
       faults.push_back(fmt::format("{}: both its ends are on link \"{}\"", where, s.link_a));
   }
+  check_gears(gears, joints, faults);
   if (!faults.empty()) refuse(faults);
 
   // Depth first from the world, in the order in which joints were given; what is never reached is on a cycle.
@@ -332,7 +360,26 @@ Mechanism make_mechanism(std::vector<Link> links, std::vector<Joint> joints, std
   }
   m.loops = std::move(loops);
   m.springs = std::move(springs);
+  for (Gear& g : gears) {
+    g.a = m.find_joint(g.joint_a);
+    g.b = m.find_joint(g.joint_b);
+    if (std::isnan(g.offset)) g.offset = m.joints[at(g.a)].q[0] - g.ratio * m.joints[at(g.b)].q[0];
+  }
+  m.gears = std::move(gears);
   return m;
+}
+
+void follow_gears(const std::vector<Gear>& gears, std::vector<Joint>& joints) {
+  const auto find = [&](const std::string& name) {
+    return std::find_if(joints.begin(), joints.end(), [&](const Joint& j) { return j.name == name; });
+  };
+  // Once per gear: a joint may follow one that follows another.
+  for (std::size_t k = 0; k < gears.size(); ++k)
+    for (const Gear& g : gears) {
+      const auto a = find(g.joint_a), b = find(g.joint_b);
+      if (a == joints.end() || b == joints.end() || std::isnan(g.offset)) continue;
+      a->q = VecX::Constant(1, g.ratio * (b->q.size() ? b->q[0] : 0.0) + g.offset);
+    }
 }
 
 VecX initial_positions(const Mechanism& m) {

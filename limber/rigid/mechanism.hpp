@@ -81,8 +81,10 @@ struct Joint {
   Pose frame;                 // of the joint in the parent's frame, at zero position
   // Unit vectors in the joint's frame. The child's frame is the joint's frame moved by q.
   Vec3 axis = Vec3::UnitZ(), axis2 = Vec3::UnitY();
-  VecX q, v;             // initial position and velocity; empty: zero
-  VecX lower, upper;     // limits per number of q; empty: none. Not for spherical and free joints
+  VecX q, v;  // initial position and velocity; empty: zero
+  // Limits per number of q; empty: none. Of a spherical joint there are two: how far `axis` may lean, then
+  // the twist about it (see limited_values). Free joints have none.
+  VecX lower, upper;
   double stiffness = 0;  // torque -stiffness * (q - rest) [N m/rad or N/m]
   double damping = 0;    // torque -damping * v [N m s/rad or N s/m]
   VecX rest;             // empty: the initial position
@@ -123,11 +125,21 @@ struct Spring {
   Index a = -1, b = -1;
 };
 
+// Two joints of one degree of freedom that move together: q_a = ratio q_b + offset.
+struct Gear {
+  std::string name, joint_a, joint_b;
+  double ratio = 1;
+  double offset = NAN;  // [rad or m]; not a number: as at the start
+
+  Index a = -1, b = -1;  // links of the joints, filled in by make_mechanism
+};
+
 struct Mechanism {
   std::vector<Link> links;    // a parent comes before its children
   std::vector<Joint> joints;  // joints[i] carries links[i]
   std::vector<Loop> loops;
   std::vector<Spring> springs;
+  std::vector<Gear> gears;
   Index positions = 0, velocities = 0;  // sizes of q and v
 
   Index size() const { return static_cast<Index>(links.size()); }
@@ -139,7 +151,10 @@ struct Mechanism {
 // unknown parents, links that hang by no joint or by two, cycles, links without mass, loops whose ends are
 // the same link, limits that exclude the initial position, ... Loops are not closed here (see close_loops).
 Mechanism make_mechanism(std::vector<Link> links, std::vector<Joint> joints, std::vector<Loop> loops = {},
-                         std::vector<Spring> springs = {});
+                         std::vector<Spring> springs = {}, std::vector<Gear> gears = {});
+
+// Sets the initial positions of joints that gears with an offset move from those that they follow.
+void follow_gears(const std::vector<Gear>& gears, std::vector<Joint>& joints);
 
 // Initial position and velocity, stacked.
 VecX initial_positions(const Mechanism& mechanism);

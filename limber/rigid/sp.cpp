@@ -235,44 +235,46 @@ class Sp {
     }
   }
 
-  Row velocity_row(Index i, double sign) const {
-    const Joint& j = m_.joints[at(i)];
+  // rate . v of joint i, v being what fits the motion of its two links best.
+  Row velocity_row(Index i, const VecX& rate) const {
     const LinkMotion& l = motion_.links[at(i)];
-    const Vec3 axis = l.joint_axes * j.axis;
+    const MatX S = free_[at(i)];
+    const Vec6 w = S * (S.transpose() * S).llt().solve(rate);
+    const Vec3 turn = w.head<3>(), shift = w.tail<3>();
     Row r;
     r.owner = i;
     r.a = i;
-    r.b = j.parent_link;
-    if (j.type == JointType::kRevolute) {
-      r.ja.head<3>() = sign * axis;
-      if (r.b >= 0) r.jb.head<3>() = -sign * axis;
-    } else {
-      r.ja = point_wrench(l.origin - l.com, sign * axis);
-      if (r.b >= 0) r.jb = -point_wrench(l.origin - motion_.links[at(r.b)].com, sign * axis);
+    r.b = m_.joints[at(i)].parent_link;
+    r.ja = point_wrench(l.origin - l.com, shift);
+    r.ja.head<3>() += turn;
+    if (r.b >= 0) {
+      r.jb = -point_wrench(l.origin - motion_.links[at(r.b)].com, shift);
+      r.jb.head<3>() -= turn;
     }
     return r;
   }
 
-  // Motors and limits of joints with one degree of freedom.
   void drive_joint(Index i) {
     const Joint& j = m_.joints[at(i)];
-    if (velocity_numbers(j.type) != 1) return;
     if (j.motor.kind == MotorKind::kSpeed) {
-      Row r = velocity_row(i, 1);
+      Row r = velocity_row(i, VecX::Ones(1));
       r.kind = RowKind::kMotor;
       r.rhs = j.motor.value.at(t_ + s_.h);
       push(r);
     }
     if (j.lower.size() == 0) return;
-    for (const double sign : {1.0, -1.0}) {
-      const double room = sign > 0 ? q_[j.q_begin] - j.lower[0] : j.upper[0] - q_[j.q_begin];
-      if (!std::isfinite(room)) continue;
-      Row r = velocity_row(i, sign);
-      r.kind = RowKind::kLimit;
-      r.unilateral = true;
-      r.rhs = -room / s_.h;
-      push(r);
-    }
+    const std::vector<LimitedValue> values = limited_values(j, q_);
+    for (std::size_t k = 0; k < values.size(); ++k)
+      for (const double sign : {1.0, -1.0}) {
+        const auto e = static_cast<Eigen::Index>(k);
+        const double room = sign > 0 ? values[k].x - j.lower[e] : j.upper[e] - values[k].x;
+        if (!std::isfinite(room) || values[k].rate.isZero()) continue;
+        Row r = velocity_row(i, sign * values[k].rate.head(velocity_numbers(j.type)));
+        r.kind = RowKind::kLimit;
+        r.unilateral = true;
+        r.rhs = -room / s_.h;
+        push(r);
+      }
   }
 
   void fill_tangents() {
@@ -308,13 +310,15 @@ class Sp {
     // Forces of the joints themselves: springs, dampers, torque motors; explicit here.
     for (Index i = 0; i < m_.size(); ++i) {
       const Joint& j = m_.joints[at(i)];
-      if (velocity_numbers(j.type) != 1) continue;
-      double f = 0;
-      if (j.stiffness != 0) f -= j.stiffness * (q_[j.q_begin] - j.rest[0]);
-      const Row r = velocity_row(i, 1);
-      if (j.damping != 0) f -= j.damping * dot(r, state_.phi);
-      if (j.motor.kind == MotorKind::kTorque) f += j.motor.value.at(t_ + s_.h);
-      if (f != 0) add(r, s_.h * f, p0_);
+      const Index n = velocity_numbers(j.type);
+      VecX f = VecX::Zero(n);
+      joint_spring_force(j, q_, f);
+      if (j.motor.kind == MotorKind::kTorque) f[0] += j.motor.value.at(t_ + s_.h);
+      if (f.isZero(0) && j.damping == 0) continue;
+      for (Index k = 0; k < n; ++k) {
+        const Row r = velocity_row(i, VecX::Unit(n, k));
+        add(r, s_.h * (f[k] - j.damping * dot(r, state_.phi)), p0_);
+      }
     }
     normal_ = quadratic_form(rows_);
     tangential_ = quadratic_form(tangents_);

@@ -4,6 +4,7 @@
 #include <limber/io/file.hpp>
 #include <limber/io/mesh_io.hpp>
 #include <limber/io/xml.hpp>
+#include <limber/rigid/kinematics.hpp>
 
 #include <fmt/format.h>
 
@@ -20,7 +21,7 @@ using Element = io::XmlElement;
 
 class Reader {
  public:
-  explicit Reader(const std::string& path) : path_(path) {}
+  Reader(const std::string& path, double density) : path_(path), density_(density) {}
 
   UrdfRobot read(const std::string& text) {
     io::Cursor cursor(path_, text);
@@ -37,6 +38,7 @@ class Reader {
     for (const Element* e : robot->all("joint")) read_joint(e);
     if (out_.links.empty()) fail(robot, "the robot has no links");
     find_root(robot);
+    couple_joints();
     fold_frames();
     if (ignored_effort_) out_.notices.push_back("effort and velocity limits of joints are not used");
     return std::move(out_);
@@ -126,7 +128,37 @@ class Reader {
     // What collides is what is also drawn, unless there is nothing that collides.
     const bool collides = e->child("collision") != nullptr;
     for (const Element* s : e->all(collides ? "collision" : "visual")) read_shape(s, what, collides, link);
+    if (!e->child("inertial") && density_ > 0)
+      for (const Shape& s : link.shapes) link.inertia = combined(link.inertia, solid(s, e, what));
     out_.links.push_back(std::move(link));
+  }
+
+  // The inertia of a shape that is filled with `density_`.
+  Inertia solid(const Shape& s, const Element* e, const std::string& what) const {
+    Inertia inertia;
+    switch (s.kind) {
+      case ShapeKind::kBox:
+        inertia = box_inertia(s.size, density_);
+        break;
+      case ShapeKind::kSphere:
+        inertia = sphere_inertia(s.radius, density_);
+        break;
+      case ShapeKind::kCylinder:
+        inertia = cylinder_inertia(s.radius, s.length, density_);
+        break;
+      case ShapeKind::kCapsule:
+        inertia = capsule_inertia(s.radius, s.length, density_);
+        break;
+      case ShapeKind::kMesh:
+        try {
+          inertia = mesh_inertia(*s.mesh, density_);
+        } catch (const Error& error) {
+          fail(e, fmt::format("{}: no mass follows from its mesh ({}); give it an <inertial>", what,
+                              error.what()));
+        }
+        break;
+    }
+    return moved(inertia, s.pose);
   }
 
   void read_shape(const Element* e, const std::string& what, bool collides, Link& link) {
@@ -214,9 +246,20 @@ class Reader {
     j.child = required(child, "link", what + " <child>");
     for (const auto& [element, name] : {std::pair(parent, j.parent), std::pair(child, j.child)})
       if (!links_.count(name)) fail(element, fmt::format("{}: link \"{}\" does not exist", what, name));
-    if (e->child("mimic"))
-      fail(e,
-           fmt::format("{}: mimic joints are not supported; remove <mimic> or make the joint fixed", what));
+    if (const Element* mimic = e->child("mimic")) {
+      Gear g;
+      g.name = g.joint_a = j.name;
+      g.joint_b = required(mimic, "joint", what + " <mimic>");
+      g.ratio = number(mimic, "multiplier", what + " <mimic>", 1);
+      g.offset = number(mimic, "offset", what + " <mimic>", 0);
+      if (velocity_numbers(j.type) != 1)
+        fail(mimic,
+             fmt::format("{}: a {} joint cannot mimic another; only revolute, continuous and prismatic "
+                         "joints can",
+                         what, type));
+      if (g.ratio == 0) fail(mimic, what + ": its <mimic> multiplier is 0; make the joint fixed instead");
+      mimics_.push_back({g, mimic});
+    }
     j.frame = origin(e, what);
     const Vec3 axis = numbers(e->child("axis"), "xyz", what, Vec3::UnitX());
     if (j.type != JointType::kFixed && j.type != JointType::kFree && !(axis.norm() > 1e-9))
@@ -245,6 +288,25 @@ class Reader {
     out_.joints.push_back(std::move(j));
   }
 
+  // Mimic joints start where the joint that they follow puts them.
+  void couple_joints() {
+    const auto find_joint = [&](const std::string& name) -> Joint* {
+      for (Joint& j : out_.joints)
+        if (j.name == name) return &j;
+      return nullptr;
+    };
+    for (const auto& [g, element] : mimics_) {
+      const Joint* leader = find_joint(g.joint_b);
+      const std::string what = fmt::format("joint \"{}\" <mimic>", g.joint_a);
+      if (!leader) fail(element, fmt::format("{}: there is no joint \"{}\"", what, g.joint_b));
+      if (velocity_numbers(leader->type) != 1)
+        fail(element, fmt::format("{}: joint \"{}\" is {}, expected revolute, continuous or prismatic", what,
+                                  g.joint_b, to_string(leader->type)));
+      out_.gears.push_back(g);
+    }
+    follow_gears(out_.gears, out_.joints);
+  }
+
   void find_root(const Element* robot) {
     std::set<std::string> children;
     for (const Joint& j : out_.joints) children.insert(j.child);
@@ -265,8 +327,9 @@ class Reader {
   }
 
   // Links without mass are frames (tool points, sensors). A frame on a fixed joint becomes part of its
-  // parent; a massless root with one fixed joint becomes part of its child.
-  void fold_frames() {
+  // parent, and a link that is fixed to a frame part of that; a massless root with one fixed joint becomes
+  // part of its child.
+  void fold_fixed() {
     for (bool again = true; again;) {
       again = false;
       for (std::size_t i = 0; i < out_.joints.size(); ++i) {
@@ -274,8 +337,9 @@ class Reader {
         if (j.type != JointType::kFixed) continue;
         Link* parent = find(j.parent);
         Link* child = find(j.child);
-        if (child->inertia.mass > 0 && !(j.parent == out_.root && parent->inertia.mass == 0)) continue;
-        const bool upwards = child->inertia.mass > 0;  // the child takes over from a massless root
+        if (child->inertia.mass > 0 && parent->inertia.mass > 0) continue;
+        // The child takes over from a massless root.
+        const bool upwards = child->inertia.mass > 0 && j.parent == out_.root;
         if (upwards && count_children(j.parent) > 1) continue;
         if (upwards) {
           const Pose inverse = j.frame.inverse();
@@ -292,6 +356,11 @@ class Reader {
             s.pose = j.frame * s.pose;
             parent->shapes.push_back(s);
           }
+          if (child->inertia.mass > 0) {
+            parent->inertia = moved(child->inertia, j.frame);
+            out_.notices.push_back(fmt::format(
+                "link \"{}\" was joined to the massless \"{}\", to which it is fixed", j.child, j.parent));
+          }
           for (Joint& k : out_.joints)
             if (k.parent == j.child) {
               k.parent = j.parent;
@@ -304,16 +373,69 @@ class Reader {
         break;
       }
     }
-    for (const Link& l : out_.links)
-      if (l.inertia.mass == 0 && l.name != out_.root)
-        throw Error(
-            ErrorKind::kInput,
-            fmt::format("{}: link \"{}\" has no mass but hangs by a joint that moves; give it an <inertial>",
-                        path_, l.name));
+  }
+
+  // The same for a link that moves but neither has nor carries mass: its motion acts on nothing. Returns
+  // whether there was one.
+  bool hold_idle_frame() {
+    for (Joint& j : out_.joints) {
+      if (j.type == JointType::kFixed || find(j.child)->inertia.mass > 0 || carried_by(j.child)) continue;
+      for (const Gear& g : out_.gears)
+        if (g.joint_b == j.name)
+          throw Error(ErrorKind::kInput,
+                      fmt::format("{}: joint \"{}\" mimics \"{}\", whose link \"{}\" has no mass and carries "
+                                  "none; give that an <inertial>",
+                                  path_, g.joint_a, j.name, j.child));
+      std::erase_if(out_.gears, [&](const Gear& g) { return g.joint_a == j.name; });
+      if (j.q.size() == 1) j.frame = j.frame * joint_pose(j, j.q);
+      j.type = JointType::kFixed;
+      out_.notices.push_back(
+          fmt::format("link \"{}\" neither has nor carries mass; joint \"{}\" was fixed", j.child, j.name));
+      return true;
+    }
+    return false;
+  }
+
+  void fold_frames() {
+    if (std::none_of(out_.links.begin(), out_.links.end(), [](const Link& l) { return l.inertia.mass > 0; }))
+      throw Error(ErrorKind::kInput,
+                  fmt::format("{}: no link has a mass: the file describes how the robot looks, not how it "
+                              "moves; give the robot a \"density\" in the scene, or its links an <inertial>",
+                              path_));
+    do fold_fixed();
+    while (hold_idle_frame());
+    for (Link& l : out_.links)
+      if (l.inertia.mass == 0 && l.name != out_.root) lend_mass(l);
     if (find(out_.root)->inertia.mass == 0) {
       out_.root_massless = true;
       erase_link(out_.root);
     }
+  }
+
+  // The next link with mass below `name`, or null.
+  const Link* carried_by(const std::string& name) {
+    std::vector<std::string> below{name};
+    for (std::size_t k = 0; k < below.size(); ++k)
+      for (const Joint& j : out_.joints) {
+        if (j.parent != below[k]) continue;
+        if (const Link* child = find(j.child); child->inertia.mass > 0) return child;
+        below.push_back(j.child);
+      }
+    return nullptr;
+  }
+
+  // Between two moving joints (a hip of three hinges, say) a massless link is harmless, because what it
+  // carries has mass. The recursion along the tree does not need a mass there; friction does, and gets a
+  // thousandth of that of the next link.
+  void lend_mass(Link& l) {
+    const Link* next = carried_by(l.name);
+    l.inertia = next->inertia;
+    l.inertia.mass *= 1e-3;
+    l.inertia.I *= 1e-3;
+    l.inertia.com.setZero();
+    out_.notices.push_back(fmt::format(
+        "link \"{}\" has no mass and moves: it got a thousandth of the mass of \"{}\", which it carries",
+        l.name, next->name));
   }
 
   std::ptrdiff_t count_children(const std::string& name) const {
@@ -327,15 +449,21 @@ class Reader {
   }
 
   const std::string path_;
+  const double density_;
   UrdfRobot out_;
+  std::vector<std::pair<Gear, const Element*>> mimics_;
   std::set<std::string> links_;
   bool ignored_effort_ = false;
 };
 
 }  // namespace
 
-UrdfRobot parse_urdf(const std::string& text, const std::string& path) { return Reader(path).read(text); }
+UrdfRobot parse_urdf(const std::string& text, const std::string& path, double density) {
+  return Reader(path, density).read(text);
+}
 
-UrdfRobot read_urdf(const std::string& path) { return parse_urdf(read_file(path), path); }
+UrdfRobot read_urdf(const std::string& path, double density) {
+  return parse_urdf(read_file(path), path, density);
+}
 
 }  // namespace limber::rigid

@@ -1,4 +1,4 @@
-// Robots from URDF files: links with inertias and shapes, joints with limits and damping.
+// Robots from URDF files: links with inertias and shapes, joints with limits and damping, mimic joints.
 #pragma once
 
 #include <limber/rigid/mechanism.hpp>
@@ -11,13 +11,15 @@ struct UrdfRobot {
   bool root_massless = false;  // the root is only a frame: its children must hang from the world
   std::vector<Link> links;     // without a massless root
   std::vector<Joint> joints;
+  std::vector<Gear> gears;           // mimic joints
   std::vector<std::string> notices;  // what was left out or changed
 };
 
-// Throws Error(kInput) that names the file, line, link or joint: bad XML, missing parts, unknown joint types,
-// mimic joints, several roots, links without mass on moving joints.
-UrdfRobot read_urdf(const std::string& path);
+// `density` [kg/m^3]: links without <inertial> get the mass of their shapes; 0: they are frames. Throws
+// Error(kInput) that names the file, line, link or joint: bad XML, missing parts, unknown joint types,
+// several roots, no mass at all.
+UrdfRobot read_urdf(const std::string& path, double density = 0);
 // The same from text; `path` is for messages and for finding meshes.
-UrdfRobot parse_urdf(const std::string& text, const std::string& path);
+UrdfRobot parse_urdf(const std::string& text, const std::string& path, double density = 0);
 
 }  // namespace limber::rigid

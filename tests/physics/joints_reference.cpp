@@ -235,9 +235,9 @@ TEST(JointsReference, JointLimit) {
     const double past = std::abs(state.q[1]) - kPi / 4;
     if (past >= 0) {
       Row r;
-      r.dof = 1;
+      r.dof[0] = 1;
       r.unilateral = true;
-      r.scale = state.q[1] > 0 ? -1 : 1;
+      r.scale[0] = state.q[1] > 0 ? -1 : 1;
       r.rhs = state.q[1] > 0 ? -5 * past : 5 * past;
       rows.push_back(r);
     }

@@ -1,4 +1,5 @@
 #include <limber/core/error.hpp>
+#include <limber/rigid/bisp.hpp>
 #include <limber/rigid/link_surfaces.hpp>
 #include <limber/rigid/urdf.hpp>
 
@@ -100,6 +101,104 @@ TEST(Urdf, LeftoversOfXacroAreNamedAndUnexpandedFilesRefused) {
   EXPECT_THROW(parse_urdf(with("<xacro:macro name=\"leg\"/>"), "arm.urdf"), Error);
 }
 
+// A gripper as on many arms: two fingers of which one follows the other, on a wrist of two hinges with
+// nothing but a name between them, and a sensor mount that carries the camera's mass.
+const std::string kGripper = R"(<robot name="gripper">
+  <link name="wrist"><inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial></link>
+  <link name="cross"/>
+  <link name="palm">
+    <inertial><mass value="0.8"/><inertia ixx="0.004" iyy="0.004" izz="0.004"/></inertial></link>
+  <link name="left"><collision><origin xyz="0 0 0.03"/><geometry><box size="0.01 0.02 0.06"/></geometry></collision>
+    <inertial><mass value="0.05"/><inertia ixx="1e-5" iyy="1e-5" izz="1e-6"/></inertial></link>
+  <link name="right"><collision><origin xyz="0 0 0.03"/><geometry><box size="0.01 0.02 0.06"/></geometry></collision>
+    <inertial><mass value="0.05"/><inertia ixx="1e-5" iyy="1e-5" izz="1e-6"/></inertial></link>
+  <link name="mount"/>
+  <link name="camera"><inertial><origin xyz="0 0 0.01"/><mass value="0.1"/>
+    <inertia ixx="1e-4" iyy="1e-4" izz="1e-4"/></inertial></link>
+  <joint name="pitch" type="revolute"><parent link="wrist"/><child link="cross"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" effort="5" velocity="2"/></joint>
+  <joint name="roll" type="continuous"><parent link="cross"/><child link="palm"/><axis xyz="0 0 1"/>
+    <origin xyz="0 0 0.05"/></joint>
+  <joint name="close" type="prismatic"><parent link="palm"/><child link="left"/><axis xyz="1 0 0"/>
+    <limit lower="0.01" upper="0.04" effort="1" velocity="1"/></joint>
+  <joint name="follow" type="prismatic"><parent link="palm"/><child link="right"/><axis xyz="1 0 0"/>
+    <limit lower="-0.04" upper="0.04"/><mimic joint="close" multiplier="-1" offset="0.002"/></joint>
+  <joint name="tilt" type="continuous"><parent link="palm"/><child link="mount"/><axis xyz="0 1 0"/></joint>
+  <joint name="screws" type="fixed"><parent link="mount"/><child link="camera"/><origin xyz="0 0 0.02"/></joint>
+</robot>)";
+
+TEST(Urdf, MimicJointsAndMassesThatOthersCarry) {
+  UrdfRobot robot = parse_urdf(kGripper, "gripper.urdf");
+  ASSERT_EQ(robot.gears.size(), 1u);
+  EXPECT_EQ(robot.gears[0].ratio, -1);
+  for (const Joint& j : robot.joints)
+    if (j.name == "follow") {
+      EXPECT_NEAR(j.q[0], -0.008, 1e-15);  // the leader starts at its lower limit
+    }
+  for (const Link& l : robot.links) {
+    EXPECT_NE(l.name, "camera");  // fixed to a frame that moves: one body, with the camera's mass
+    if (l.name == "mount") {
+      EXPECT_EQ(l.inertia.mass, 0.1);
+      EXPECT_NEAR(l.inertia.com[2], 0.03, 1e-15);
+    }
+    if (l.name == "cross") {
+      EXPECT_NEAR(l.inertia.mass, 0.0008, 1e-15);
+    }
+  }
+  // Opening one finger opens the other.
+  Joint base;
+  base.name = "base";
+  base.type = JointType::kFixed;
+  base.parent = "world";
+  base.child = robot.root;
+  robot.joints.push_back(base);
+  for (Joint& j : robot.joints)
+    if (j.name == "close") {
+      j.motor.kind = MotorKind::kSpeed;
+      j.motor.value.points = {{0, 0.1}};
+    }
+  const Mechanism m = make_mechanism(robot.links, robot.joints, {}, {}, robot.gears);
+  JointState state{initial_positions(m), initial_velocities(m), {}};
+  StepSettings s;
+  for (int k = 0; k < 40; ++k) step_bisp(m, {}, {}, {}, k * s.h, s, state);
+  const auto q = [&](const char* name) {
+    return state.q[m.joints[static_cast<std::size_t>(m.find_joint(name))].q_begin];
+  };
+  EXPECT_NEAR(q("close"), 0.03, 1e-9);
+  EXPECT_NEAR(q("follow"), -0.028, 1e-9);
+}
+
+TEST(Urdf, FramesThatMoveButCarryNothingAreHeld) {
+  const UrdfRobot robot =
+      parse_urdf(changed("name=\"tip\" type=\"fixed\"", "name=\"tip\" type=\"continuous\""), "arm.urdf");
+  EXPECT_EQ(robot.links.size(), 3u);
+  EXPECT_EQ(robot.joints.size(), 3u);
+  std::string notices;
+  for (const std::string& n : robot.notices) notices += n;
+  EXPECT_NE(notices.find("joint \"tip\" was fixed"), std::string::npos);
+}
+
+TEST(Urdf, MassesFollowFromShapesWhenTheFileHasNone) {
+  std::string text = kGripper;
+  for (std::size_t a; (a = text.find("<inertial>")) != std::string::npos;)
+    text.erase(a, text.find("</inertial>", a) + 11 - a);
+  EXPECT_NE(fault(text).find("no link has a mass: the file describes how the robot looks"),
+            std::string::npos);
+  for (const char* bare : {"wrist", "palm", "camera"}) {
+    const std::string from = std::string("<link name=\"") + bare + "\">";
+    const std::size_t at = text.find(from);
+    text.insert(at + from.size(),
+                "<visual><geometry><cylinder radius=\"0.03\" length=\"0.04\"/></geometry></visual>");
+  }
+  const UrdfRobot robot = parse_urdf(text, "gripper.urdf", 2000);
+  for (const Link& l : robot.links)
+    if (l.name == "left") {
+      EXPECT_NEAR(l.inertia.mass, 2000 * 0.01 * 0.02 * 0.06, 1e-12);
+      EXPECT_NEAR(l.inertia.com[2], 0.03, 1e-15);
+      EXPECT_NEAR(l.inertia.I(0, 0), l.inertia.mass * (0.02 * 0.02 + 0.06 * 0.06) / 12, 1e-15);
+    }
+}
+
 TEST(Urdf, FaultsNameTheirPlace) {
   const auto expect = [](const std::string& text, const std::string& part) {
     EXPECT_NE(fault(text).find(part), std::string::npos) << fault(text);
@@ -114,8 +213,21 @@ TEST(Urdf, FaultsNameTheirPlace) {
          "link \"arm\" <mass>: \"value\" is \"two\", expected a number");
   expect(changed("<limit lower=\"0.05\" upper=\"0.2\"/>", ""), "a prismatic joint needs <limit");
   expect(changed("<limit lower=\"0.05\" upper=\"0.2\"/>",
-                 "<limit lower=\"0.05\" upper=\"0.2\"/><mimic joint=\"turn\"/>"),
-         "mimic joints are not supported");
+                 "<limit lower=\"0.05\" upper=\"0.2\"/><mimic joint=\"trun\"/>"),
+         "joint \"reach\" <mimic>: there is no joint \"trun\"");
+  expect(changed("<limit lower=\"0.05\" upper=\"0.2\"/>",
+                 "<limit lower=\"0.05\" upper=\"0.2\"/><mimic joint=\"tip\"/>"),
+         "joint \"tip\" is fixed, expected revolute");
+  expect(changed("<child link=\"tool\"/>", "<child link=\"tool\"/><mimic joint=\"turn\"/>"),
+         "a fixed joint cannot mimic another");
+  expect(changed("<limit lower=\"0.05\" upper=\"0.2\"/></joint>\n  <joint name=\"tip\" type=\"fixed\"",
+                 "<limit lower=\"0.05\" upper=\"0.2\"/><mimic joint=\"tip\"/></joint>\n  <joint name=\"tip\" "
+                 "type=\"continuous\""),
+         "joint \"reach\" mimics \"tip\", whose link \"tool\" has no mass and carries none");
+  expect(
+      "<robot name=\"a\"><link name=\"b\"><visual><geometry><sphere "
+      "radius=\"1\"/></geometry></visual></link></robot>",
+      "no link has a mass");
   expect(changed("<link name=\"tool\"/>", "<link name=\"tool\"/><link name=\"lost\"/>"),
          "links \"base\" and \"lost\" both hang from nothing");
   expect(changed("ixx=\"0.001\"", "ixx=\"-1\""), "link \"hand\": the smallest principal inertia is -1");
