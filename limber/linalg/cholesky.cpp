@@ -49,6 +49,7 @@ FactorStatus Cholesky::factor(const BlockMatrix& A) {
     throw Error(ErrorKind::kUsage, "Cholesky: factor() needs the pattern that analyze() saw");
   const FactorStatus status = backend_->factor(A);
   factored_ = status.ok;
+  rounded_ = false;
   ++backend_->stats.factorizations;
   return status;
 }
@@ -58,6 +59,7 @@ FactorStatus Cholesky::factor_tail(const BlockMatrix& A) {
     throw Error(ErrorKind::kUsage, "Cholesky: factor_tail() needs a successful factor() of the same pattern");
   const FactorStatus status = backend_->factor_tail(A);
   factored_ = status.ok;
+  rounded_ = false;
   return status;
 }
 
@@ -72,6 +74,18 @@ void Cholesky::check_rows(Eigen::Index rows, const char* call) const {
 void Cholesky::solve(Eigen::Ref<VecX> b) const {
   check_rows(b.size(), "solve");
   backend_->solve(b, CholeskyBackend::Part::kAll);
+}
+
+void Cholesky::round_to_single() {
+  check_rows(3 * static_cast<Eigen::Index>(backend_->nodes), "round_to_single");
+  backend_->round_to_single();
+  rounded_ = true;
+}
+
+void Cholesky::solve_rounded(Eigen::Ref<VecX> b) const {
+  check_rows(b.size(), "solve_rounded");
+  if (!rounded_) throw Error(ErrorKind::kUsage, "Cholesky: solve_rounded() without round_to_single()");
+  backend_->solve_rounded(b);
 }
 
 void Cholesky::solve_many(Eigen::Ref<MatX> B) const {

@@ -66,6 +66,10 @@ class Cholesky {
   // B <- A^-1 B, columns are right-hand sides in node order.
   void solve(Eigen::Ref<VecX> b) const;
   void solve_many(Eigen::Ref<MatX> B) const;
+  // The same with L rounded to single precision, for preconditioners: half of the memory to read, and that is
+  // what a solve with one right-hand side costs. round_to_single() first, after every change of the factor.
+  void round_to_single();
+  void solve_rounded(Eigen::Ref<VecX> b) const;
   // The halves of a solve: with P A P^T = L L^T, B <- L^-1 P B, and B <- P^T L^-T B. In between, rows are in
   // elimination order: order()[k] is the node at position k.
   void solve_lower(Eigen::Ref<MatX> B) const;
@@ -95,7 +99,7 @@ class Cholesky {
 
   CholeskyOptions options_;
   std::unique_ptr<CholeskyBackend> backend_;
-  bool factored_ = false;
+  bool factored_ = false, rounded_ = false;
 };
 
 }  // namespace limber

@@ -22,6 +22,9 @@ class CholeskyBackend {
   // kToTail, kFromTail: lower and upper without the tail's own factor, see condense_to_tail.
   enum class Part { kAll, kLower, kUpper, kToTail, kFromTail };
   virtual void solve(Eigen::Ref<MatX> B, Part part) const = 0;
+  // A back end without a rounded copy solves with the factor itself.
+  virtual void round_to_single() {}
+  virtual void solve_rounded(Eigen::Ref<VecX> b) const { solve(b, Part::kAll); }
   virtual void tail_schur(MatX& S) const = 0;
   virtual void extend_from_tail(const MatX& C, const MatX& Y, RowMatX& J, MatX& X) const = 0;
   virtual std::span<double> factor_values() = 0;

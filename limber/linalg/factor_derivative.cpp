@@ -83,12 +83,14 @@ void TimeFactor::analyze(const BlockPattern& pattern) {
 
 FactorStatus TimeFactor::factor(const BlockMatrix& A) {
   rate_.clear();
+  rounded_ = false;
   return cholesky_.factor(A);
 }
 
 FactorStatus TimeFactor::factor(const BlockMatrix& A, const BlockMatrix& A_later, double epsilon) {
   if (diagonal_.empty()) find_diagonal(A);
   rate_.clear();
+  rounded_ = false;
   if (const FactorStatus status = cholesky_.factor(A_later); !status.ok) return status;
   const std::span<const double> later = cholesky_.factor_values();
   std::vector<double> rate(later.begin(), later.end());
@@ -106,6 +108,7 @@ bool TimeFactor::extrapolate(double dt) {
   const bool safe = std::all_of(diagonal_.begin(), diagonal_.end(),
                                 [&](std::size_t k) { return base_[k] + dt * rate_[k] > 0.1 * base_[k]; });
   const double s = safe ? dt : 0.0;
+  rounded_ = false;
   const std::span<double> L = cholesky_.factor_values();
   parallel_for(static_cast<std::ptrdiff_t>(L.size()), 1 << 16,
                [&](std::ptrdiff_t k) { L[k] = base_[k] + s * rate_[k]; });

@@ -8,6 +8,7 @@
 #include <limber/linalg/cholesky.hpp>
 
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace limber {
@@ -39,6 +40,11 @@ class TimeFactor {
 
   bool has_derivative() const { return !rate_.empty(); }
   void solve(Eigen::Ref<VecX> b) const { cholesky_.solve(b); }
+  // The same with L rounded to single precision, in about half the time.
+  void precondition(Eigen::Ref<VecX> b) {
+    if (!std::exchange(rounded_, true)) cholesky_.round_to_single();
+    cholesky_.solve_rounded(b);
+  }
   const CholeskyStats& stats() const { return cholesky_.stats(); }
   std::span<const double> values() const { return cholesky_.factor_values(); }
   std::span<const double> rate() const { return rate_; }
@@ -49,6 +55,7 @@ class TimeFactor {
   void find_diagonal(const BlockMatrix& A);
 
   Cholesky cholesky_;
+  bool rounded_ = false;
   std::vector<double> base_, rate_;    // L and dL/dt, as Cholesky::factor_values() lays them out
   std::vector<std::size_t> diagonal_;  // where the diagonal of L is in that array
 };

@@ -22,8 +22,9 @@ constexpr double kDifferenceShare = 1e-3;
 constexpr double kArmijo = 1e-4;
 constexpr double kShortestStep = 1.0 / 1024;
 constexpr int kPcgLimit = 1000;
-constexpr int kLongestWait = 64;
-constexpr double kRenewal = 1.5;  // how much cheaper a new factor must look: first rates are optimistic
+constexpr int kLongestWait = 64;     // linearised steps between two trials of an old factor
+constexpr double kLeastRate = 0.05;  // of log |r| per iteration that a new factor is trusted with
+constexpr double kRenewal = 1.25;    // how much cheaper a new factor must look
 
 // The last pairs s = x1 - x0, y = r1 - r0, on top of an initial inverse.
 class Lbfgs {
@@ -77,7 +78,14 @@ class Progress {
     const int m = std::min(3, steps());
     return m == 0 ? 0 : (log_[log_.size() - 1 - static_cast<std::size_t>(m)] - log_.back()) / m;
   }
-  // Iterations still needed at that rate.
+  // It fell in each of the last three.
+  bool steady() const {
+    return steps() >= 3 && log_.end()[-4] > log_.end()[-3] && log_.end()[-3] > log_.end()[-2] &&
+           log_.end()[-2] > log_.end()[-1];
+  }
+  // The same over all of them.
+  double mean_rate() const { return steps() == 0 ? 0 : (log_.front() - log_.back()) / steps(); }
+  // Iterations still needed at the former rate.
   double remaining(double target) const {
     const double left = log_.back() - std::log(target);
     return rate() > 0 ? left / rate() : std::numeric_limits<double>::infinity();
@@ -103,12 +111,20 @@ SolverChoice solver_choice(const std::string& name) {
   throw Error(ErrorKind::kInput, "/method/solver: \"" + name + "\" is not a nonlinear solver");
 }
 
-// Measured on one core (see docs/methods/implicit.md): 0.25 us and 0.03 us an element, 25 GFLOP/s and 3 ns an
-// entry of L for the factor, 3 ns an entry for a solve, 1 ns an entry for a product. Only the ratios matter.
+// Measured on one core (docs/methods/implicit.md). An element: 0.15 us to assemble, 0.05 us for its force.
+// The factor: 45 GFLOP/s, 5 ns an entry of L and 0.5 ns to round it. A solve with the rounded factor: 0.9 ns
+// an entry. A product: 1 ns an entry of A. The vectors of one L-BFGS iteration: 80 ns a coordinate. Only
+// ratios matter.
 CostModel cost_model(const Model& model, const CholeskyStats& stats) {
   const double elements = static_cast<double>(model.mesh.elements.size());
-  return {0.25e-6 * elements, 0.03e-6 * elements, stats.flops / 25e9 + 3e-9 * stats.nnz, 3e-9 * stats.nnz,
-          9e-9 * static_cast<double>(model.pattern->row.size())};
+  CostModel c;
+  c.assemble = 0.15e-6 * elements;
+  c.force = 0.05e-6 * elements;
+  c.factor = stats.flops / 45e9 + 5.5e-9 * stats.nnz;
+  c.solve = 0.9e-9 * stats.nnz;
+  c.multiply = 9e-9 * static_cast<double>(model.pattern->blocks());
+  c.vectors = 80e-9 * 3 * static_cast<double>(model.nodes());
+  return c;
 }
 
 struct NewtonSolver::Run {
@@ -209,6 +225,7 @@ void NewtonSolver::end_step(FactorRecord& record) {
   if (!uses_kept_factor() || record.x.size() == 0) return;
   if (std::exchange(with_contact_, false)) {
     FactorRecord next;  // no factor, but what was learnt
+    next.price = record.price;
     next.fresh_rate = record.fresh_rate;
     next.wait = record.wait;
     next.patience = record.patience;
@@ -261,7 +278,11 @@ bool NewtonSolver::recall(Run& run) {
 
 bool NewtonSolver::make_factor(Run& run, const VecX& x) {
   describe(run, x);
+  const double before = step_cost_;
   if (!rebuild(run)) return false;
+  // A matrix that is not positive definite costs two factorisations.
+  double& price = run.record.price;
+  price = price > 0 ? 0.5 * (price + step_cost_ - before) : step_cost_ - before;
   if (options_.choice.extrapolate) {
     auto phase = run.clock.phase("factor");
     if (!factor_.extrapolate(run.context.t - run.record.t)) ++run.report.fallbacks["frozen_factor"];
@@ -385,7 +406,7 @@ void NewtonSolver::direction_pcg(Run& run, VecX& d) {
       step_cost_ += cost_.assemble;
     }
     auto phase = run.clock.phase("solve");
-    const Preconditioner factor = [&](VecX& z) { factor_.solve(z); };
+    const Preconditioner factor = [&](VecX& z) { factor_.precondition(z); };
     const Preconditioner inverse =
         options_.choice.linear == Linear::kPlain ? Preconditioner(BlockJacobi(A_)) : factor;
     const PcgResult result = pcg([&](const VecX& p, VecX& y) { run.stage.multiply(A_, run.x, p, y); }, b,
@@ -437,7 +458,7 @@ NewtonSolver::End NewtonSolver::quasi(Run& run, int limit) {
     {
       auto phase = run.clock.phase("solve");
       d = -run.point.r;
-      factor_.solve(d);
+      factor_.precondition(d);
     }
     ++run.report.quasi;
     step_cost_ += cost_.solve;
@@ -453,7 +474,12 @@ NewtonSolver::End NewtonSolver::lbfgs(Run& run, int limit) {
   Progress progress(run.point.norm);
   FactorRecord& record = run.record;
   bool fresh = record.steps == 0;  // made for this stage
-  const double iteration = cost_.solve + cost_.force;
+  const double iteration = cost_.solve + cost_.force + cost_.vectors;
+  // What a new factor brought, from when it was made until it was given up or no longer needed.
+  const auto learn = [&] {
+    if (fresh && progress.steps() > 0)
+      record.fresh_rate = std::max(kLeastRate, 0.5 * (record.fresh_rate + progress.mean_rate()));
+  };
   for (int i = 0; !run.converged(); ++i) {
     if (i == limit) return End::kLimit;
     bool renew = false;
@@ -461,8 +487,11 @@ NewtonSolver::End NewtonSolver::lbfgs(Run& run, int limit) {
       // Go on with this factor, or pay for a new one and converge at the rate that new ones had.
       const double stay = progress.remaining(run.target) * iteration;
       const double left = std::log(run.point.norm / run.target);
-      const double with_new = cost_.assemble + cost_.factor + left / record.fresh_rate * iteration;
-      renew = kRenewal * with_new < stay;
+      const double with_new = record.price + left / record.fresh_rate * iteration;
+      // Where |r| goes up and down, or where this factor was new itself, rates promise nothing: then a factor
+      // must have been worked with for as long as one costs.
+      const bool predictable = progress.steady() && !fresh;
+      renew = kRenewal * with_new < stay && (predictable || progress.steps() * iteration >= record.price);
     } else if (progress.steps() >= options_.quasi_iterations) {
       renew = progress.remaining(run.target) > options_.quasi_iterations;
     }
@@ -471,15 +500,16 @@ NewtonSolver::End NewtonSolver::lbfgs(Run& run, int limit) {
       {
         auto phase = run.clock.phase("solve");
         d = -run.point.r;
-        pairs.apply(d, [&](VecX& z) { factor_.solve(z); });
+        pairs.apply(d, [&](VecX& z) { factor_.precondition(z); });
       }
       ++run.report.quasi;
-      step_cost_ += cost_.solve;
+      step_cost_ += cost_.solve + cost_.vectors;
       renew = !line_search(run, d);
       if (renew && fresh && progress.steps() == 0) return End::kNoDescent;
     }
     if (renew) {
       ++run.report.fallbacks["renewed_factor"];
+      learn();
       if (!make_factor(run, run.x)) return End::kBroken;
       pairs.clear();
       progress = Progress(run.point.norm);
@@ -488,9 +518,8 @@ NewtonSolver::End NewtonSolver::lbfgs(Run& run, int limit) {
     }
     pairs.add(run.x - x0, run.point.r - r0);
     progress.add(run.point.norm);
-    if (fresh && progress.steps() == 2)
-      record.fresh_rate = std::max(0.1, 0.5 * (record.fresh_rate + progress.rate()));
   }
+  learn();
   return End::kConverged;
 }
 
@@ -508,7 +537,7 @@ SolverReport NewtonSolver::solve_linear(ImplicitStage& stage, const StageContext
   const bool kept = uses_kept_factor(), direct = !kept && options_.choice.linear == Linear::kDirect;
   auto conjugate = [&](int limit) {
     auto phase = clock.phase("solve");
-    Preconditioner inverse = [&](VecX& z) { direct ? direct_.solve(z) : factor_.solve(z); };
+    Preconditioner inverse = [&](VecX& z) { direct ? direct_.solve(z) : factor_.precondition(z); };
     if (!direct && !kept) inverse = BlockJacobi(A);
     const PcgResult result = pcg([&](const VecX& p, VecX& y) { stage.multiply(A, x, p, y); }, rhs, inverse,
                                  options_.relative, limit, d);

@@ -70,7 +70,7 @@ struct StageContext {
 
 // What one operation costs, in units of an arbitrary second. Constant for a model.
 struct CostModel {
-  double assemble = 0, force = 0, factor = 0, solve = 0, multiply = 0;
+  double assemble = 0, force = 0, factor = 0, solve = 0, multiply = 0, vectors = 0;
 };
 CostModel cost_model(const Model& model, const CholeskyStats& stats);
 

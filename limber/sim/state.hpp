@@ -17,7 +17,8 @@ struct FactorRecord {
   double t = 0, h = 0;             // time it belongs to, and time step then [s]
   std::int64_t steps = 0;          // steps it has served
   double cost = 0, last_cost = 0;  // of all these steps and of the last one, by the cost model
-  double fresh_rate = 3;           // mean decrease of log |r| per iteration with a new factor
+  // What new factors have cost of late (0: none yet), and the mean decrease of log |r| per iteration with them.
+  double price = 0, fresh_rate = 3;
   // Linearised steps: how many are still done with a factor of their own before an old one is tried again,
   // and how many after the next trial that fails.
   std::int64_t wait = 0, patience = 1;
@@ -71,6 +72,7 @@ void visit(S& state, Visitor&& visitor) {
   visitor("factor_steps", state.factor.steps);
   visitor("factor_cost", state.factor.cost);
   visitor("factor_last_cost", state.factor.last_cost);
+  visitor("factor_price", state.factor.price);
   visitor("factor_fresh_rate", state.factor.fresh_rate);
   visitor("factor_wait", state.factor.wait);
   visitor("factor_patience", state.factor.patience);

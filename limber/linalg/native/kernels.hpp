@@ -20,7 +20,7 @@ inline constexpr int kStrip = 8;  // rows of a strip
 
 LIMBER_INLINE long round_up(long n) { return (n + kStrip - 1) / kStrip * kStrip; }
 
-// A panel in memory. `Value` is double or const double.
+// A panel in memory. `Value` is double or const double; const float for a copy that is rounded.
 template <class Value>
 struct PanelOf {
   Value* values;
@@ -39,6 +39,7 @@ struct PanelOf {
 };
 using Panel = PanelOf<double>;
 using ConstPanel = PanelOf<const double>;
+using RoundedPanel = PanelOf<const float>;
 
 // Columns of a block column: of an update in memory, and of a large front when it is factored in tiles.
 // A multiple of 24, so that a tile cuts neither a node nor a strip.
@@ -82,6 +83,20 @@ struct BadPivot {
   double value = 0;
 };
 
+// Sweeps with one right-hand side, in pieces, over panels of the type P; all sums are in double precision.
+// `x`: the pivot rows with their padding. c0 is a multiple of 8, c1 too or K.
+template <class P>
+struct OneSide {
+  // x[c0, c1) <- L^-1 x[c0, c1) with the diagonal block of these columns.
+  void (*forward_pivots)(const P& L, long c0, long c1, double* x);
+  // y -= L x over the columns [c0, c1), for the rows of the strips [s0, s1).
+  void (*forward_rows)(const P& L, long c0, long c1, long s0, long s1, const double* x, double* y);
+  // sums[8 (c - c0) ..] += terms of (L^T y)[c], to be added up, from the rows of the strips [s0, s1).
+  void (*backward_rows)(const P& L, long c0, long c1, long s0, long s1, const double* y, double* sums);
+  // x[c0, c1) <- L^-T (x - sums), with the diagonal block; `sums` is used up.
+  void (*backward_pivots)(const P& L, long c0, long c1, double* x, double* sums);
+};
+
 // One set of kernels per instruction set.
 struct Kernels {
   const char* name;
@@ -112,16 +127,12 @@ struct Kernels {
   void (*forward)(const ConstPanel& L, int lanes, long ld, double* x1, double* x, const long* below);
   void (*backward)(const ConstPanel& L, int lanes, long ld, double* x1, const double* x, const long* below);
 
-  // The same with one right-hand side, in pieces. `x`: the pivot rows with their padding. c0 is a multiple of
-  // 8, c1 too or K. x[c0, c1) <- L^-1 x[c0, c1) with the diagonal block of these columns.
-  void (*forward_pivots)(const ConstPanel& L, long c0, long c1, double* x);
-  // y -= L x over the columns [c0, c1), for the rows of the strips [s0, s1).
-  void (*forward_rows)(const ConstPanel& L, long c0, long c1, long s0, long s1, const double* x, double* y);
-  // sums[8 (c - c0) ..] += terms of (L^T y)[c], to be added up, from the rows of the strips [s0, s1).
-  void (*backward_rows)(const ConstPanel& L, long c0, long c1, long s0, long s1, const double* y,
-                        double* sums);
-  // x[c0, c1) <- L^-T (x - sums), with the diagonal block; `sums` is used up.
-  void (*backward_pivots)(const ConstPanel& L, long c0, long c1, double* x, double* sums);
+  // The same with one right-hand side.
+  OneSide<ConstPanel> exact;
+  OneSide<RoundedPanel> rounded;
+
+  LIMBER_INLINE const OneSide<ConstPanel>& one_side(const ConstPanel&) const { return exact; }
+  LIMBER_INLINE const OneSide<RoundedPanel>& one_side(const RoundedPanel&) const { return rounded; }
 };
 
 // The sets that this machine can run, the best one first.

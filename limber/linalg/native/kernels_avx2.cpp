@@ -8,8 +8,15 @@ namespace limber::sparse::avx2 {
 #include <limber/linalg/native/kernels_simd_solve.hpp>
 
 extern const Kernels table;
-const Kernels table{"avx2",   multiply,       factor,       solve_rows,    add_update,     forward,
-                    backward, forward_pivots, forward_rows, backward_rows, backward_pivots};
+const Kernels table{"avx2",
+                    multiply,
+                    factor,
+                    solve_rows,
+                    add_update,
+                    forward,
+                    backward,
+                    one_side<ConstPanel>(),
+                    one_side<RoundedPanel>()};
 
 }  // namespace limber::sparse::avx2
 #endif

@@ -7,7 +7,14 @@ namespace limber::sparse::base {
 #include <limber/linalg/native/kernels_simd_solve.hpp>
 
 extern const Kernels table;
-const Kernels table{"base",   multiply,       factor,       solve_rows,    add_update,     forward,
-                    backward, forward_pivots, forward_rows, backward_rows, backward_pivots};
+const Kernels table{"base",
+                    multiply,
+                    factor,
+                    solve_rows,
+                    add_update,
+                    forward,
+                    backward,
+                    one_side<ConstPanel>(),
+                    one_side<RoundedPanel>()};
 
 }  // namespace limber::sparse::base

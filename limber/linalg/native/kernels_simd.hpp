@@ -15,6 +15,10 @@ constexpr long kHeight = 24;             // strips per pass: with kDepth columns
 typedef double Vec __attribute__((vector_size(kLanes * 8), aligned(8), may_alias));
 
 inline Vec load(const double* p) { return *reinterpret_cast<const Vec*>(p); }
+typedef float RoundedVec __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+inline Vec load(const float* p) {
+  return __builtin_convertvector(*reinterpret_cast<const RoundedVec*>(p), Vec);
+}
 inline void store(double* p, Vec v) { *reinterpret_cast<Vec*>(p) = v; }
 
 // Keeps a value in its register: without it the compiler folds one load into each of its uses.

@@ -165,7 +165,8 @@ void backward(const ConstPanel& L, int lanes, long ld, double* x1, const double*
 // ---- one right-hand side: rows lie in the lanes ----
 
 // y[8] -= the strip l times x over k columns
-inline void subtract_strip(const double* l, const double* x, long k, double* y) {
+template <class Value>
+inline void subtract_strip(const Value* l, const double* x, long k, double* y) {
   Vec t[4][kParts];
   for (int i = 0; i < 4; ++i)
     for (int h = 0; h < kParts; ++h) t[i][h] = Vec{};
@@ -179,30 +180,33 @@ inline void subtract_strip(const double* l, const double* x, long k, double* y) 
     store(y + h * kLanes, load(y + h * kLanes) - ((t[0][h] + t[1][h]) + (t[2][h] + t[3][h])));
 }
 
-void forward_pivots(const ConstPanel& L, long c0, long c1, double* x) {
+template <class P>
+void forward_pivots(const P& L, long c0, long c1, double* x) {
   for (long g = c0; g < c1; g += kStrip) {
-    const double* l = L.strip(g / kStrip);
+    const auto* l = L.strip(g / kStrip);
     subtract_strip(l + kStrip * c0, x + c0, g - c0, x + g);
     double inverse[kStrip];
     const int w = static_cast<int>(c1 - g < kStrip ? c1 - g : kStrip);
-    for (int c = 0; c < w; ++c) inverse[c] = 1 / l[kStrip * (g + c) + c];
+    for (int c = 0; c < w; ++c) inverse[c] = 1.0 / l[kStrip * (g + c) + c];
     for (int c = 0; c < w; ++c) {
-      const double* column = l + kStrip * (g + c);
+      const auto* column = l + kStrip * (g + c);
       const double y = x[g + c] *= inverse[c];
       for (int r = c + 1; r < kStrip; ++r) x[g + r] -= column[r] * y;
     }
   }
 }
 
-void forward_rows(const ConstPanel& L, long c0, long c1, long s0, long s1, const double* x, double* y) {
+template <class P>
+void forward_rows(const P& L, long c0, long c1, long s0, long s1, const double* x, double* y) {
   for (long s = s0; s < s1; ++s)
     subtract_strip(L.strip(s) + kStrip * c0, x + c0, c1 - c0, y + kStrip * (s - s0));
 }
 
-void backward_rows(const ConstPanel& L, long c0, long c1, long s0, long s1, const double* y, double* sums) {
+template <class P>
+void backward_rows(const P& L, long c0, long c1, long s0, long s1, const double* y, double* sums) {
   long s = s0;
   for (; s + 2 <= s1; s += 2) {
-    const double *l0 = L.strip(s) + kStrip * c0, *l1 = L.strip(s + 1) + kStrip * c0;
+    const auto *l0 = L.strip(s) + kStrip * c0, *l1 = L.strip(s + 1) + kStrip * c0;
     const double* z = y + kStrip * (s - s0);
     Vec y0[kParts], y1[kParts];
     for (int h = 0; h < kParts; ++h) {
@@ -215,7 +219,7 @@ void backward_rows(const ConstPanel& L, long c0, long c1, long s0, long s1, cons
                                          load(l1 + c + h * kLanes) * y1[h]);
   }
   for (; s < s1; ++s) {
-    const double* l = L.strip(s) + kStrip * c0;
+    const auto* l = L.strip(s) + kStrip * c0;
     const double* z = y + kStrip * (s - s0);
     for (long c = 0; c < kStrip * (c1 - c0); c += kStrip)
       for (int h = 0; h < kParts; ++h)
@@ -224,16 +228,17 @@ void backward_rows(const ConstPanel& L, long c0, long c1, long s0, long s1, cons
   }
 }
 
-void backward_pivots(const ConstPanel& L, long c0, long c1, double* x, double* sums) {
+template <class P>
+void backward_pivots(const P& L, long c0, long c1, double* x, double* sums) {
   for (long g = (c1 - 1) / kStrip * kStrip; g >= c0; g -= kStrip) {
-    const double* l = L.strip(g / kStrip);
+    const auto* l = L.strip(g / kStrip);
     const int w = static_cast<int>(c1 - g < kStrip ? c1 - g : kStrip);
     double inverse[kStrip];
-    for (int c = 0; c < w; ++c) inverse[c] = 1 / l[kStrip * (g + c) + c];
+    for (int c = 0; c < w; ++c) inverse[c] = 1.0 / l[kStrip * (g + c) + c];
     for (int c = w - 1; c >= 0; --c) {
       const double* t = sums + kStrip * (g + c - c0);
       double y = x[g + c] - (((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7])));
-      const double* column = l + kStrip * (g + c);
+      const auto* column = l + kStrip * (g + c);
       for (int r = w - 1; r > c; --r) y -= column[r] * x[g + r];
       x[g + c] = y * inverse[c];
     }
@@ -243,4 +248,9 @@ void backward_pivots(const ConstPanel& L, long c0, long c1, double* x, double* s
       backward_rows(L, c0, g, g / kStrip, g / kStrip + 1, z, sums);
     }
   }
+}
+
+template <class P>
+constexpr OneSide<P> one_side() {
+  return {forward_pivots<P>, forward_rows<P>, backward_rows<P>, backward_pivots<P>};
 }

@@ -9,26 +9,28 @@
 
 namespace limber::sparse {
 
-// Doubles on cache lines, without a constructor's pass over them.
-class Buffer {
+// Numbers on cache lines, without a constructor's pass over them.
+template <class Number>
+class BufferOf {
  public:
   void resize(std::size_t size) {
     if (size == size_) return;
     data_.reset(size == 0
                     ? nullptr
-                    : static_cast<double*>(::operator new (size * sizeof(double), std::align_val_t{64})));
+                    : static_cast<Number*>(::operator new (size * sizeof(Number), std::align_val_t{64})));
     size_ = size;
   }
-  double* data() const { return data_.get(); }
+  Number* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
 
  private:
   struct Free {
-    void operator()(double* p) const { ::operator delete (p, std::align_val_t{64}); }
+    void operator()(Number* p) const { ::operator delete (p, std::align_val_t{64}); }
   };
-  std::unique_ptr<double, Free> data_;
+  std::unique_ptr<Number, Free> data_;
   std::size_t size_ = 0;
 };
+using Buffer = BufferOf<double>;
 
 class NativeBackend final : public CholeskyBackend {
  public:
@@ -38,6 +40,8 @@ class NativeBackend final : public CholeskyBackend {
   FactorStatus factor(const BlockMatrix& A) override;
   FactorStatus factor_tail(const BlockMatrix& A) override;
   void solve(Eigen::Ref<MatX> B, Part part) const override;
+  void round_to_single() override;
+  void solve_rounded(Eigen::Ref<VecX> b) const override;
   void tail_schur(MatX& S) const override;
   void extend_from_tail(const MatX& C, const MatX& Y, RowMatX& J, MatX& X) const override;
   std::span<double> factor_values() override { return {values_.data(), values_.size()}; }
@@ -52,6 +56,10 @@ class NativeBackend final : public CholeskyBackend {
 
   Panel panel(const Front& front) { return {values_.data() + front.values, front.K(), front.M()}; }
   ConstPanel panel(const Front& front) const { return {values_.data() + front.values, front.K(), front.M()}; }
+
+  RoundedPanel rounded_panel(const Front& front) const {
+    return {rounded_.data() + front.values, front.K(), front.M()};
+  }
 
   double* update(const Front& front, const Space& space) const {
     return (front.shared ? shared_updates_.data() : space.updates.data()) + front.update;
@@ -74,7 +82,7 @@ class NativeBackend final : public CholeskyBackend {
                     const Space& space) const;
   FactorStatus status() const;
 
-  void sweep(const Columns& columns, Part part) const;
+  void sweep(const Columns& columns, Part part, bool rounded = false) const;
   void reserve_work(int lanes) const;
 
   Fronts f_;
@@ -82,6 +90,7 @@ class NativeBackend final : public CholeskyBackend {
   Schedule schedule_;
   long most_rows_ = 0, most_pivots_ = 0;  // of a front, padding counted
   Buffer values_, shared_updates_, tail_sum_;
+  BufferOf<float> rounded_;  // values_, if asked for
   std::vector<Space> spaces_;
   std::vector<double> floor_;         // per scalar column: what a pivot must exceed
   std::vector<BadPivot> bad_;         // per front

@@ -24,6 +24,7 @@ struct NativeBackend::Sweep {
   const NativeBackend& b;
   int lanes;
   double* x;
+  bool rounded = false;  // with the rounded copy of L; one lane
 
   double* node(Index row) const { return x + 3L * row * lanes; }
 
@@ -31,66 +32,81 @@ struct NativeBackend::Sweep {
   void prefetch(Index s) const {
     const Front& front = b.f_.fronts[s];
     const ConstPanel L = b.panel(front);
-    const char* p = reinterpret_cast<const char*>(L.values);
-    const long bytes = std::min<long>(kPrefetch, L.size() * 8);
+    const char* p = rounded ? reinterpret_cast<const char*>(b.rounded_panel(front).values)
+                            : reinterpret_cast<const char*>(L.values);
+    const long bytes = std::min<long>(kPrefetch, L.size() * (rounded ? 4 : 8));
     for (long at = 0; at < bytes; at += 64) __builtin_prefetch(p + at, 0, 2);
   }
 
   // The lanes [lane, lane + width); `v` is scratch.
   void forward(Index s, int lane, int width, double* v) const {
     const Front& front = b.f_.fronts[s];
-    const ConstPanel L = b.panel(front);
-    if (width > 1) {
-      kernels().forward(L, width, lanes, node(front.first) + lane, x + lane, places(front, v));
-      return;
-    }
-    const long K = front.K(), Kp = front.padded_pivots();
-    std::copy_n(node(front.first), K, v);
-    std::fill(v + K, v + front.padded_rows(), 0.0);
-    kernels().forward_pivots(L, 0, K, v);
-    kernels().forward_rows(L, 0, K, L.pivot_strips(), L.strips(), v, v + Kp);
-    std::copy_n(v, K, node(front.first));
-    add_rows(front, v + Kp);
+    if (width > 1)
+      kernels().forward(b.panel(front), width, lanes, node(front.first) + lane, x + lane, places(front, v));
+    else if (rounded)
+      forward_one(front, b.rounded_panel(front), v);
+    else
+      forward_one(front, b.panel(front), v);
   }
 
   void backward(Index s, int lane, int width, double* v) const {
     const Front& front = b.f_.fronts[s];
-    const ConstPanel L = b.panel(front);
-    if (width > 1) {
-      kernels().backward(L, width, lanes, node(front.first) + lane, x + lane, places(front, v));
-      return;
-    }
+    if (width > 1)
+      kernels().backward(b.panel(front), width, lanes, node(front.first) + lane, x + lane, places(front, v));
+    else if (rounded)
+      backward_one(front, b.rounded_panel(front), v);
+    else
+      backward_one(front, b.panel(front), v);
+  }
+
+  template <class P>
+  void forward_one(const Front& front, const P& L, double* v) const {
+    const OneSide<P>& k = kernels().one_side(L);
+    const long K = front.K(), Kp = front.padded_pivots();
+    std::copy_n(node(front.first), K, v);
+    std::fill(v + K, v + front.padded_rows(), 0.0);
+    k.forward_pivots(L, 0, K, v);
+    k.forward_rows(L, 0, K, L.pivot_strips(), L.strips(), v, v + Kp);
+    std::copy_n(v, K, node(front.first));
+    add_rows(front, v + Kp);
+  }
+
+  template <class P>
+  void backward_one(const Front& front, const P& L, double* v) const {
+    const OneSide<P>& k = kernels().one_side(L);
     const long K = front.K(), Kp = front.padded_pivots();
     std::copy_n(node(front.first), K, v);
     std::fill(v + K, v + Kp, 0.0);
     get_rows(front, v + Kp);
     double* sums = v + front.padded_rows();
     std::fill(sums, sums + kStrip * K, 0.0);
-    kernels().backward_rows(L, 0, K, L.pivot_strips(), L.strips(), v + Kp, sums);
-    kernels().backward_pivots(L, 0, K, v, sums);
+    k.backward_rows(L, 0, K, L.pivot_strips(), L.strips(), v + Kp, sums);
+    k.backward_pivots(L, 0, K, v, sums);
     std::copy_n(v, K, node(front.first));
   }
 
   // A large front with one right-hand side, by all threads: blocks of pivots one after the other, the rows
   // below each (or the columns left of it) in pieces.
-  void forward_large(const Front& front, double* v) const {
-    const ConstPanel L = b.panel(front);
+  template <class P>
+  void forward_large(const Front& front, const P& L, double* v) const {
+    const OneSide<P>& k = kernels().one_side(L);
     const long K = front.K(), Kp = front.padded_pivots();
     std::copy_n(node(front.first), K, v);
     std::fill(v + K, v + front.padded_rows(), 0.0);
     for (long c0 = 0; c0 < K; c0 += kSolveBlock) {
       const long c1 = std::min(K, c0 + kSolveBlock), first = round_up(c1) / kStrip;
-      kernels().forward_pivots(L, c0, c1, v);
+      k.forward_pivots(L, c0, c1, v);
       parallel_ranges(L.strips() - first, kPieceStrips, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
-        kernels().forward_rows(L, c0, c1, first + begin, first + end, v, v + kStrip * (first + begin));
+        k.forward_rows(L, c0, c1, first + begin, first + end, v, v + kStrip * (first + begin));
       });
     }
     std::copy_n(v, K, node(front.first));
     add_rows(front, v + Kp);
   }
 
-  void backward_large(const Front& front, double* v) const {
-    const ConstPanel L = b.panel(front);
+  template <class P>
+  void backward_large(const Front& front, const P& L, double* v) const {
+    const OneSide<P>& k = kernels().one_side(L);
     const long K = front.K();
     std::copy_n(node(front.first), K, v);
     std::fill(v + K, v + front.padded_pivots(), 0.0);
@@ -100,10 +116,10 @@ struct NativeBackend::Sweep {
     for (long c0 = (K - 1) / kSolveBlock * kSolveBlock; c0 >= 0; c0 -= kSolveBlock) {
       const long c1 = std::min(K, c0 + kSolveBlock), first = round_up(c1) / kStrip;
       parallel_ranges(c1 - c0, kPieceColumns, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
-        kernels().backward_rows(L, c0 + begin, c0 + end, first, L.strips(), v + kStrip * first,
-                                sums + kStrip * (c0 + begin));
+        k.backward_rows(L, c0 + begin, c0 + end, first, L.strips(), v + kStrip * first,
+                        sums + kStrip * (c0 + begin));
       });
-      kernels().backward_pivots(L, c0, c1, v, sums + kStrip * c0);
+      k.backward_pivots(L, c0, c1, v, sums + kStrip * c0);
     }
     std::copy_n(v, K, node(front.first));
   }
@@ -165,7 +181,7 @@ struct NativeBackend::Columns {
   Eigen::Index count() const { return extended + given; }
 };
 
-void NativeBackend::sweep(const Columns& c, Part part) const {
+void NativeBackend::sweep(const Columns& c, Part part, bool rounded) const {
   Course course;
   if (part == Part::kLower) course = {true, false, true, false, true};
   if (part == Part::kUpper) course = {false, true, true, true, false};
@@ -175,7 +191,7 @@ void NativeBackend::sweep(const Columns& c, Part part) const {
   const int lanes = c.count() == 1 ? 1 : static_cast<int>(round_up(c.count()));
   reserve_work(lanes);
   const Index head = static_cast<Index>(f_.order.size()) - f_.tail;
-  const Sweep sweep{*this, lanes, work_.data()};
+  const Sweep sweep{*this, lanes, work_.data(), rounded};
   const auto load = [&](Index begin, Index end) {
     for (Index k = begin; k < end; ++k) {
       double* x = sweep.node(k);
@@ -249,8 +265,10 @@ void NativeBackend::sweep(const Columns& c, Part part) const {
         }
       for (const Index s : plan_.top) {
         if (skipped(s)) continue;
-        if (large(s))
-          sweep.forward_large(f_.fronts[s], v);
+        if (large(s) && rounded)
+          sweep.forward_large(f_.fronts[s], rounded_panel(f_.fronts[s]), v);
+        else if (large(s))
+          sweep.forward_large(f_.fronts[s], panel(f_.fronts[s]), v);
         else
           sweep.forward(s, lane, count, v);
       }
@@ -258,8 +276,10 @@ void NativeBackend::sweep(const Columns& c, Part part) const {
     if (course.backward)
       for (auto s = plan_.top.rbegin(); s != plan_.top.rend(); ++s) {
         if (skipped(*s)) continue;
-        if (large(*s))
-          sweep.backward_large(f_.fronts[*s], v);
+        if (large(*s) && rounded)
+          sweep.backward_large(f_.fronts[*s], rounded_panel(f_.fronts[*s]), v);
+        else if (large(*s))
+          sweep.backward_large(f_.fronts[*s], panel(f_.fronts[*s]), v);
         else
           sweep.backward(*s, lane, count, v);
       }
@@ -292,6 +312,23 @@ void NativeBackend::solve(Eigen::Ref<MatX> B, Part part) const {
     c.in_ld = c.out_ld = B.outerStride();
     sweep(c, part);
   }
+}
+
+void NativeBackend::round_to_single() {
+  rounded_.resize(values_.size());
+  parallel_ranges(static_cast<std::ptrdiff_t>(values_.size()), 1 << 16,
+                  [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+                    std::copy(values_.data() + begin, values_.data() + end, rounded_.data() + begin);
+                  });
+}
+
+void NativeBackend::solve_rounded(Eigen::Ref<VecX> b) const {
+  const std::lock_guard<std::mutex> lock(solving_);
+  Columns c;
+  c.given = 1;
+  c.in = c.out = b.data();
+  c.in_ld = c.out_ld = b.size();
+  sweep(c, Part::kAll, true);
 }
 
 void NativeBackend::extend_from_tail(const MatX& C, const MatX& Y, RowMatX& J, MatX& X) const {

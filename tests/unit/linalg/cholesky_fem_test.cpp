@@ -1,6 +1,7 @@
 // The native Cholesky on stiffness matrices, against CHOLMOD where it is there, and on any number of threads.
 #include "unit/linalg/matrices.hpp"
 
+#include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/fem/assemble.hpp>
 #include <limber/linalg/cholesky.hpp>
@@ -170,6 +171,38 @@ TEST(CholeskyFem, EverySetOfKernelsSolvesLikeDense) {
     VecX x = b;
     chol.solve(x);
     EXPECT_LT(backward_error(A, x, b), 1e-15);
+  }
+  sparse::choose_kernels(best);
+}
+
+// A solve with L rounded to single precision is a solve with the values rounded in place; fronts of all
+// sizes, those that threads share among them.
+TEST(CholeskyFem, RoundedFactorSolvesLikeRoundedValues) {
+  std::vector<std::array<Index, 4>> pairs;
+  for (Index i = 0; i < 200; ++i)
+    for (Index j = 0; j < i; ++j) pairs.push_back({i, j, -1, -1});
+  const sparse::Kernels& best = sparse::kernels();
+  for (const sparse::Kernels* set : sparse::all_kernels()) {
+    SCOPED_TRACE(set->name);
+    sparse::choose_kernels(*set);
+    for (const BlockMatrix& A :
+         {test::random_spd(make_block_pattern(200, pairs), 5), step_matrix({.nodes = {21, 5, 5}})}) {
+      const VecX b = VecX::LinSpaced(3 * A.pattern->n, -1, 1);
+      VecX rounded = b, x = b, exact = b;
+      Cholesky chol({"native", "auto"});
+      chol.analyze(*A.pattern);
+      EXPECT_THROW(chol.round_to_single(), Error);
+      ASSERT_TRUE(chol.factor(A).ok);
+      EXPECT_THROW(chol.solve_rounded(rounded), Error);
+      chol.round_to_single();
+      chol.solve_rounded(rounded);
+      chol.solve(exact);
+      for (double& v : chol.factor_values()) v = static_cast<float>(v);
+      chol.solve(x);
+      EXPECT_LT((rounded - x).norm(), 1e-13 * x.norm());
+      EXPECT_LT((rounded - exact).norm(), 1e-3 * exact.norm());
+      EXPECT_GT((rounded - exact).norm(), 1e-11 * exact.norm());
+    }
   }
   sparse::choose_kernels(best);
 }

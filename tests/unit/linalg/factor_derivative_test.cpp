@@ -129,6 +129,15 @@ TEST_P(SparseDerivative, RefusesToExtrapolateThroughZero) {
   VecX b = VecX::LinSpaced(30, -1, 1), x = b;
   factor.solve(x);
   EXPECT_LT((test::dense(A) * x - b).norm(), 1e-12);
+  // A preconditioner follows every change of the factor.
+  ASSERT_TRUE(factor.extrapolate(1.0));  // L/2
+  VecX y = b;
+  factor.precondition(y);
+  EXPECT_LT((y - 4 * x).norm(), 1e-4 * y.norm());
+  ASSERT_TRUE(factor.extrapolate(0.0));
+  y = b;
+  factor.precondition(y);
+  EXPECT_LT((y - x).norm(), 1e-4 * y.norm());
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, SparseDerivative, testing::Values("cholmod", "auto"));
