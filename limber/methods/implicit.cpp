@@ -98,7 +98,8 @@ class Implicit final : public Stepper {
     state.v = v;
     if (integrator_ == Integrator::kBaraff || halvings == max_halvings_) {
       if (halvings > 0)
-        total_.why += fmt::format("; the step had been halved {} times, to {:.3g} s", halvings, in.h);
+        total_.why += fmt::format("; the step had been halved {} time{}, to {:.3g} s", halvings,
+                                  halvings == 1 ? "" : "s", in.h);
       return false;
     }
     ++total_.fallbacks["halved_step"];

@@ -26,7 +26,17 @@ ImplicitStage::ImplicitStage(const Model& model)
                     BodyContactOptions{model.scene->contact.stiffness, model.scene->contact.friction,
                                        o.at("contact_damping"), o.at("slip_speed")});
   const std::vector<double>& volume = fem::rest_volume(*model.elements);
-  for (std::size_t e = 0; e < volume.size(); ++e) elastic_scale_ += model.mesh.material[e].young * volume[e];
+  double squares = 0;
+  for (std::size_t e = 0; e < volume.size(); ++e) {
+    const ElementMaterial& m = model.mesh.material[e];
+    elastic_scale_ += m.young * volume[e];
+    const bool plane = model.mesh.elements[e][3] < 0;
+    const double edge = plane ? std::sqrt(volume[e] / m.thickness) : std::cbrt(volume[e]);
+    const double modulus =  // of a plane wave
+        m.young * (1 - m.poisson) / ((1 + m.poisson) * (1 - 2 * m.poisson)) + m.fibre_stiffness;
+    squares += std::pow(modulus * volume[e] / (edge * edge), 2);
+  }
+  force_rounding_ = 0.5 * std::numeric_limits<double>::epsilon() * std::sqrt(squares);
 }
 
 void ImplicitStage::pose(const StepInput& in, const StageRule& rule, const KnownState& s0,
@@ -94,7 +104,8 @@ void ImplicitStage::evaluate(const VecX& x, Point& p) {
     if (key_.fixed[static_cast<std::size_t>(k)]) p.r[k] = 0;
   p.norm = p.r.norm();
   p.rounding =
-      8 * std::numeric_limits<double>::epsilon() * (weight_.cwiseProduct(x).norm() + constant_.norm());
+      8 * std::numeric_limits<double>::epsilon() * (weight_.cwiseProduct(x).norm() + constant_.norm()) +
+      stiffness_ * force_rounding_ * x.lpNorm<Eigen::Infinity>();
 }
 
 void ImplicitStage::build(const VecX& x, const MatrixKey& key, fem::Projection projection, BlockMatrix& A) {

@@ -113,13 +113,14 @@ class ImplicitStage {
   StageRule rule_;
   MatrixKey key_;
   Index free_ = 0;
-  VecX c_;                    // position history
-  VecX target_;               // x at which the quadratic part of E is least
-  VecX weight_;               // its second derivative, diagonal [N/m]
-  VecX constant_;             // force that does not depend on x [N]
-  double stiffness_ = 1;      // 1 + b/g
-  double elastic_scale_ = 0;  // sum of E times volume: terms of that size cancel in the elastic energy [J]
-  double strain_damping_;     // s [s]
+  VecX c_;                     // position history
+  VecX target_;                // x at which the quadratic part of E is least
+  VecX weight_;                // its second derivative, diagonal [N/m]
+  VecX constant_;              // force that does not depend on x [N]
+  double stiffness_ = 1;       // 1 + b/g
+  double elastic_scale_ = 0;   // sum of E times volume: terms of that size cancel in the elastic energy [J]
+  double force_rounding_ = 0;  // error of the elastic forces that rounding x brings, per size of x [N/m]
+  double strain_damping_;      // s [s]
   fem::StrainTerm strain_;
   std::vector<double> other_strain_;
   ContactEnergy contact_;

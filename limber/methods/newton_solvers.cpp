@@ -35,7 +35,7 @@ class Lbfgs {
 
   void add(VecX s, VecX y) {
     const double sy = s.dot(y);
-    if (!(sy > 1e-12 * s.norm() * y.norm())) return;  // would make the inverse indefinite
+    if (pairs_ == 0 || !(sy > 1e-12 * s.norm() * y.norm())) return;  // would make the inverse indefinite
     if (list_.size() == pairs_) list_.pop_front();
     list_.push_back({std::move(s), std::move(y), 1 / sy});
   }
