@@ -1,42 +1,24 @@
 // Contact between bodies, and of a body with itself, as an energy of the nodes' positions.
 //
-// A surface node inside a tetrahedron that it is no corner of has gone through a surface: through the face
-// nearest to its place in the undeformed body (McAdams et al. 2011). For each such pair of a node and a face
-// the energy is that of contact_energy.hpp, with the distance from the plane of the face as gap,
+// A pair is a surface node and a face of a piece that it has gone through, or is about to. Its energy is that
+// of contact_energy.hpp, with the distance from the plane of the face as gap,
 //   gap(x) = n . (x_v - x_a),   n the face's normal,
 // whose gradient is n at the node and -b_i n at the corners of the face, b the barycentric coordinates of the
 // node's projection. So forces add up to zero and have no moment. gap's second derivative is left out of the
 // stiffness.
+//
+// A node has one pair with each piece, and its face stays the same while a stage is solved: so the energy is
+// as smooth as that of obstacles, and Newton's method does not cycle over the edges of a surface. Faces are
+// chosen where nodes are expected, and looked at once more where they have come to (revise).
 #pragma once
 
-#include <limber/fem/elements.hpp>
+#include <limber/contact/body_surfaces.hpp>
 #include <limber/linalg/block_matrix.hpp>
-#include <limber/mesh/geometry.hpp>
 
 #include <array>
-#include <cstdint>
 #include <vector>
 
 namespace limber {
-
-// A tree of boxes over things that move: built once, fitted again when they have moved.
-class BoxTree {
- public:
-  void build(const std::vector<Box>& boxes);
-  void fit(const std::vector<Box>& boxes);
-  // Things whose leaf of the tree is within `distance` of p along every axis, in a fixed order.
-  void find(const Vec3& p, double distance, std::vector<Index>& out) const;
-
- private:
-  struct Node {
-    Box box;
-    Index begin = 0, end = 0;  // of order_
-    Index right = -1;          // the second child; the first follows its parent. -1: a leaf
-  };
-  Index split(const std::vector<Vec3>& center, Index begin, Index end);
-  std::vector<Node> nodes_;
-  std::vector<Index> order_;
-};
 
 struct BodyContactOptions {
   double stiffness = 0;  // K [N/m]; 0: from the material, as for obstacles
@@ -49,8 +31,8 @@ class BodyContact {
  public:
   BodyContact(const fem::ElementInput& mesh, const BodyContactOptions& options);
 
-  // A node and the face that it went through.
   struct Pair {
+    Index site = -1, piece = -1, face = -1;      // of BodySurfaces
     std::array<Index, 4> nodes{-1, -1, -1, -1};  // the node, and the corners of the face
     double stiffness = 0;                        // K [N/m]
     double start = 0;                            // min(0, gap) at the start of the step [m]
@@ -59,22 +41,30 @@ class BodyContact {
     std::array<double, 4> weight{};              // of friction: 1, -b
     Vec3 origin = Vec3::Zero();                  // sum of weight times c [m]
   };
-  // The pairs of nodes at x, ordered by node.
+  // The pairs of nodes that are inside a body at x, ordered by node.
   std::vector<Pair> detect(const VecX& x);
 
-  // The stage that starts at x0 and is expected to end near `guess`; c and g as in ContactEnergy. Pairs are
-  // those of x0 and of the guess.
+  // The stage that starts at x0 and is expected to end near `guess`; c and g as in ContactEnergy.
   void pose(const VecX& x0, const VecX& guess, const VecX& c, double g);
-  // Adds the pairs of x that are missing; false: none is.
+  // Adds pairs that are missing at x and gives other faces to nodes that have come round an edge; false: all
+  // is well.
   bool revise(const VecX& x);
+  // Nodes that have gone through a body, seen by the last revise().
+  const std::vector<Index>& tunnelled() const { return tunnelled_; }
 
   double add_force(const VecX& x, VecX& f) const;
-  // The stiffness, in two parts: the 3x3 diagonal blocks, and y += the rest times p. Entries of `fixed`
-  // degrees of freedom are left out.
-  void add_diagonal(const VecX& x, BlockMatrix& A) const;
-  void multiply_rest(const VecX& x, const VecX& p, const std::vector<std::uint8_t>& fixed, VecX& y) const;
+  // A's pattern must have the blocks of all pairs.
+  void add_stiffness(const VecX& x, BlockMatrix& A) const;
+  // Whether some pair has a stiffness at x.
+  bool touching(const VecX& x) const;
 
   const std::vector<Pair>& pairs() const { return pairs_; }
+  // Pairs that press at x, and how deep [m].
+  struct Summary {
+    Index active = 0;
+    double depth = 0;
+  };
+  Summary summary(const VecX& x) const;
 
  private:
   // Where a pair is at x: gap, and its gradient w_i n at node i.
@@ -84,27 +74,16 @@ class BodyContact {
     std::array<double, 4> w{};
   };
   static Gap gap(const Pair& pair, const VecX& x);
-  // The stiffness of a pair at x couples nodes i and j by w_i w_j N + v_i v_j T.
-  struct Stiffness {
-    std::array<double, 4> w{}, v{};
-    Mat3 N = Mat3::Zero(), T = Mat3::Zero();
-  };
-  Stiffness stiffness(const Pair& pair, const VecX& x) const;
-  void start(Pair& pair, const VecX& x0, const VecX& c) const;
-  bool add_missing(const std::vector<Pair>& found);
-  // The face of the piece of `tet` that is nearest to the place X of the undeformed body.
-  Index nearest_face(const Vec3& X, Index tet) const;
+  Pair make_pair(Index site, Index piece, Index face) const;
+  Pair start(Pair pair, bool inside) const;
 
   BodyContactOptions options_;
-  std::vector<Vec3> rest_;
-  std::vector<Tet> tets_;
-  std::vector<Tri> faces_;
-  std::vector<Index> surface_;    // nodes
-  std::vector<double> K_;         // of surface_ [N/m]
-  std::vector<Index> piece_;      // of every node: the least node that it is connected with
-  double edge_ = 0;               // mean size of a face [m]
-  BoxTree tet_tree_, face_tree_;  // tets where they are, faces at rest
+  BodySurfaces surfaces_;
+  std::vector<double> K_;  // of sites [N/m]
+  double margin_ = 0;      // [m]
   std::vector<Pair> pairs_;
+  std::vector<Index> tunnelled_;
+  std::vector<BodySurfaces::Inside> inside0_;  // at x0_
   VecX x0_, c_;
   double g_ = 0;
 };

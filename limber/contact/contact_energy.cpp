@@ -60,6 +60,13 @@ void ContactEnergy::pose(const VecX& x0, double t0, const VecX& guess, double t,
   });
 }
 
+bool ContactEnergy::touching(const VecX& x) const {
+  return std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& a) {
+    const auto o = static_cast<std::size_t>(a.obstacle);
+    return a.limit > 0 || closest_point(model_.obstacles[o], placement_[o], node(x, a.node)).distance < 0;
+  });
+}
+
 double ContactEnergy::add_force(const VecX& x, VecX& f) const {
   double energy = 0;
   const double slip = g_ * slip_speed_;

@@ -37,6 +37,8 @@ class ContactEnergy {
 
   // Whether a node is inside an obstacle at the start or at the expected end of the stage.
   bool touching() const { return touching_; }
+  // Whether a contact has a stiffness at x.
+  bool touching(const VecX& x) const;
 
   bool empty() const { return model_.empty(); }
 

@@ -62,6 +62,8 @@ class Implicit final : public Stepper {
     StepReport report;
     clock_.reset();
     if (!stage_) stage_.emplace(model);
+    stage_->set_coupled(state.coupled_nodes);
+    tunnelled_.clear();
     total_ = {};
     solver_.begin_step();
     const VecX x = state.x, v = state.v;
@@ -83,6 +85,7 @@ class Implicit final : public Stepper {
       state.x_prev = x;
       state.v_prev = v;
     }
+    state.coupled_nodes = stage_->coupled();
     solver_.end_step(state.factor);
     report.phases = clock_.phases();
     return report;
@@ -141,10 +144,7 @@ class Implicit final : public Stepper {
     x = start;
     move_held(in, start, offset, guess);
     move_held(in, start, offset, x);
-    {
-      auto phase = clock_.phase("contact");
-      stage_->pose_contact(start, in.t, guess, in.t + offset);
-    }
+    pose_contact(state, start, in.t, guess, in.t + offset);
     {
       auto phase = clock_.phase("force");
       stage_->evaluate(guess, moving_);
@@ -158,8 +158,12 @@ class Implicit final : public Stepper {
     const StageContext context{in.t + offset, in.t, &start, &v, in.h, first};
     SolverReport r = solver_.solve(*stage_, context, state.factor, x, move ? moving_ : standing_, clock_);
     add(r);
-    // Bodies may have gone into each other where nobody looked: again, with these contacts.
-    for (int k = 0; k < kContactRevisions && r.converged && revise_contact(x); ++k) {
+    // Bodies may have gone into each other where nobody looked, or round an edge: again, with these contacts.
+    for (int k = 0; r.converged && revise_contact(state, x); ++k) {
+      if (k == kContactRevisions) {
+        ++total_.fallbacks["contact_unsettled"];
+        break;
+      }
       ++total_.fallbacks["contact_revision"];
       {
         auto phase = clock_.phase("force");
@@ -172,9 +176,23 @@ class Implicit final : public Stepper {
     return r.converged;
   }
 
-  bool revise_contact(const VecX& x) {
+  void pose_contact(State& state, const VecX& x0, double t0, const VecX& guess, double t) {
     auto phase = clock_.phase("contact");
-    return stage_->revise_contact(x);
+    const int before = stage_->pattern_changes();
+    stage_->pose_contact(x0, t0, guess, t);
+    if (stage_->pattern_changes() != before) solver_.forget(state.factor);
+  }
+  bool revise_contact(State& state, const VecX& x) {
+    auto phase = clock_.phase("contact");
+    const int before = stage_->pattern_changes();
+    const bool changed = stage_->revise_contact(x);
+    if (stage_->pattern_changes() != before) solver_.forget(state.factor);
+    return changed;
+  }
+
+  void note_tunnelled() {
+    if (const BodyContact* bodies = stage_->bodies())
+      tunnelled_.insert(tunnelled_.end(), bodies->tunnelled().begin(), bodies->tunnelled().end());
   }
 
   bool one_stage(State& state, const StepInput& in, const StageRule& rule) {
@@ -182,6 +200,7 @@ class Implicit final : public Stepper {
     pose(in, rule, {&state.x, &state.v}, {&state.x_prev, &state.v_prev});
     VecX x;
     if (!solve_stage(state, in, x0, in.h, true, state.v, in.h, x)) return false;
+    note_tunnelled();
     state.v = rule.quasistatic ? VecX((x - x0) / in.h) : stage_->velocity(x);
     state.x = x;
     return true;
@@ -196,6 +215,7 @@ class Implicit final : public Stepper {
     const VecX v1 = stage_->velocity(x1);
     pose(in, {kAlpha * in.h, 1 - ratio, ratio, false}, {&x0, &v0}, {&x1, &v1});
     if (!solve_stage(state, in, x0, in.h, false, v1, in.h, x2)) return false;
+    note_tunnelled();
     state.v = stage_->velocity(x2);
     state.x = x2;
     return true;
@@ -205,7 +225,7 @@ class Implicit final : public Stepper {
   // right-hand side.
   bool baraff(State& state, const StepInput& in) {
     pose(in, {in.h, 1, 0, false}, {&state.x, &state.v}, {});
-    stage_->pose_contact(state.x, in.t, state.x + in.h * state.v, in.t + in.h);
+    pose_contact(state, state.x, in.t, state.x + in.h * state.v, in.t + in.h);
     stage_->evaluate(state.x, moving_);
     ++total_.evaluations;
     if (!moving_.finite) {
@@ -234,8 +254,18 @@ class Implicit final : public Stepper {
   }
 
   void report_contacts(const Model& model, const State& state, const StepInput& in, StepReport& report) {
-    if (model.scene->method_options.at("body_contact"))
-      report.extra["body_contacts"] = static_cast<double>(stage_->body_contacts());
+    if (const BodyContact* bodies = stage_->bodies()) {
+      auto phase = clock_.phase("contact");
+      const BodyContact::Summary now = bodies->summary(state.x);
+      report.extra["body_pairs"] = static_cast<double>(bodies->pairs().size());
+      report.extra["body_contacts"] = static_cast<double>(now.active);
+      report.extra["body_depth"] = now.depth;  // [m]
+      report.extra["body_tunnelled"] = static_cast<double>(tunnelled_.size());
+      if (!tunnelled_.empty())
+        report.warnings.push_back(fmt::format(
+            "{} node{} went through a body, the first is node {}: a smaller time step or a finer mesh helps",
+            tunnelled_.size(), tunnelled_.size() == 1 ? "" : "s", tunnelled_.front()));
+    }
     if (model.contact.empty()) return;
     auto phase = clock_.phase("contact");
     double deepest = 0;
@@ -269,6 +299,7 @@ class Implicit final : public Stepper {
   std::optional<ImplicitStage> stage_;
   ImplicitStage::Point moving_, standing_;
   SolverReport total_;
+  std::vector<Index> tunnelled_;  // nodes that went through a body in this step
   BlockMatrix A_;
   PhaseClock clock_;
 };

@@ -11,11 +11,13 @@ namespace limber {
 namespace {
 
 constexpr double kContactMargin = 0.01;  // of the bodies' size
+constexpr std::size_t kSpare = 2;        // how many times more pairs than needed a new pattern may have
 
 }  // namespace
 
 ImplicitStage::ImplicitStage(const Model& model)
     : model_(model),
+      pattern_(model.pattern),
       eliminator_(*model.pattern),
       strain_damping_(model.scene->method_options.at("strain_damping")),
       contact_(model.contact, model.scene->method_options.at("contact_damping"),
@@ -84,6 +86,72 @@ void ImplicitStage::pose(const StepInput& in, const StageRule& rule, const Known
   }
 }
 
+void ImplicitStage::pose_contact(const VecX& x0, double t0, const VecX& guess, double t) {
+  contact_.pose(x0, t0, guess, t, c_, rule_.gamma);
+  if (!bodies_) return;
+  bodies_->pose(x0, guess, c_, rule_.gamma);
+  bodies_touch_ = bodies_->touching(x0) || bodies_->touching(guess);
+  cover_pairs();
+}
+
+bool ImplicitStage::revise_contact(const VecX& x) {
+  if (!bodies_ || !bodies_->revise(x)) return false;
+  cover_pairs();
+  return true;
+}
+
+// Makes the pattern anew when it lacks a block of a pair. Old pairs stay in it, as bodies that rest or slide
+// on each other come back to the same few faces, unless they have become the greater part.
+bool ImplicitStage::cover_pairs() {
+  const auto covered = [&](const BodyContact::Pair& pair) {
+    for (const Index i : pair.nodes)
+      if (pattern_->find(std::max(i, pair.nodes[0]), std::min(i, pair.nodes[0])) < 0) return false;
+    return true;  // the corners of a face share an element
+  };
+  const auto& pairs = bodies_->pairs();
+  if (std::all_of(pairs.begin(), pairs.end(), covered)) return false;
+  std::vector<std::array<std::int64_t, 4>> list;
+  for (const BodyContact::Pair& pair : pairs)
+    list.push_back({pair.nodes[0], pair.nodes[1], pair.nodes[2], pair.nodes[3]});
+  if (coupled_.size() / 4 <= kSpare * pairs.size())
+    for (std::size_t k = 0; k < coupled_.size(); k += 4)
+      list.push_back({coupled_[k], coupled_[k + 1], coupled_[k + 2], coupled_[k + 3]});
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+  coupled_.clear();
+  for (const auto& nodes : list) coupled_.insert(coupled_.end(), nodes.begin(), nodes.end());
+  make_pattern();
+  ++pattern_changes_;
+  return true;
+}
+
+void ImplicitStage::set_coupled(const std::vector<std::int64_t>& coupled) {
+  if (coupled == coupled_) return;
+  coupled_ = coupled;
+  make_pattern();
+}
+
+void ImplicitStage::make_pattern() {
+  pattern_ = model_.pattern;
+  block_of_.clear();
+  if (!coupled_.empty()) {
+    std::vector<std::array<Index, 4>> cliques(model_.mesh.elements.begin(), model_.mesh.elements.end());
+    for (std::size_t k = 0; k < coupled_.size(); k += 4)
+      cliques.push_back({static_cast<Index>(coupled_[k]), static_cast<Index>(coupled_[k + 1]),
+                         static_cast<Index>(coupled_[k + 2]), static_cast<Index>(coupled_[k + 3])});
+    pattern_ = std::make_shared<const BlockPattern>(make_block_pattern(model_.nodes(), cliques));
+    const BlockPattern& own = *model_.pattern;
+    for (Index j = 0; j < own.n; ++j) {
+      Index to = pattern_->col_begin[j];
+      for (Index b = own.col_begin[j]; b < own.col_begin[j + 1]; ++b) {
+        while (pattern_->row[to] != own.row[b]) ++to;
+        block_of_.push_back(to);
+      }
+    }
+  }
+  eliminator_ = fem::DofEliminator(*pattern_);
+}
+
 void ImplicitStage::evaluate(const VecX& x, Point& p) {
   fem::assemble_force(*model_.elements, x, key_.activation, force_, strain());
   p.inverted = force_.inverted;
@@ -108,7 +176,8 @@ void ImplicitStage::evaluate(const VecX& x, Point& p) {
       stiffness_ * force_rounding_ * x.lpNorm<Eigen::Infinity>();
 }
 
-void ImplicitStage::build(const VecX& x, const MatrixKey& key, fem::Projection projection, BlockMatrix& A) {
+void ImplicitStage::build(const VecX& x, const MatrixKey& key, fem::Projection projection, bool contact,
+                          BlockMatrix& A) {
   // A kept factor is made from its key alone: the projected matrix does not depend on the history of strains.
   fem::assemble(*model_.elements, x, key.activation, system_, projection, strain());
   double stiffness = 1, mass = 0;
@@ -117,11 +186,18 @@ void ImplicitStage::build(const VecX& x, const MatrixKey& key, fem::Projection p
     stiffness = 1 + model_.scene->damping_stiffness / g;
     mass = 1 / (g * g) + model_.scene->damping_mass / g;
   }
-  if (A.pattern != system_.K.pattern) A = BlockMatrix(system_.K.pattern);
-  A.values.swap(system_.K.values);
+  if (A.pattern != pattern_) A = BlockMatrix(pattern_);
+  if (coupled_.empty()) {
+    A.values.swap(system_.K.values);
+  } else {
+    std::fill(A.values.begin(), A.values.end(), 0.0);
+    parallel_for(static_cast<std::ptrdiff_t>(block_of_.size()), 4096,
+                 [&](std::ptrdiff_t b) { A.block(block_of_[b]) = system_.K.block(static_cast<Index>(b)); });
+  }
   scale_and_add_mass(A, stiffness, mass * model_.mass);
+  if (!contact) return;
   contact_.add_stiffness(x, A);
-  if (bodies_) bodies_->add_diagonal(x, A);
+  if (bodies_) bodies_->add_stiffness(x, A);
 }
 
 void ImplicitStage::eliminate(const MatrixKey& key, BlockMatrix& A) const {
@@ -130,13 +206,14 @@ void ImplicitStage::eliminate(const MatrixKey& key, BlockMatrix& A) const {
   eliminator_.eliminate(A, key.fixed, mean / std::max<Index>(1, 3 * A.pattern->n));
 }
 
-void ImplicitStage::matrix(const VecX& x, const MatrixKey& key, BlockMatrix& A, fem::Projection projection) {
-  build(x, key, projection, A);
+void ImplicitStage::matrix(const VecX& x, const MatrixKey& key, BlockMatrix& A, fem::Projection projection,
+                           bool contact) {
+  build(x, key, projection, contact, A);
   eliminate(key, A);
 }
 
 void ImplicitStage::matrix(const VecX& x, const MatrixKey& key, const VecX& d, BlockMatrix& A, VecX& y) {
-  build(x, key, fem::Projection::kPsd, A);
+  build(x, key, fem::Projection::kPsd, true, A);
   eliminator_.multiply_fixed(A, key.fixed, d, y);
   eliminate(key, A);
 }

@@ -62,13 +62,19 @@ class ImplicitStage {
 
   // The contacts of the posed problem: the step starts at t0 with nodes at x0, the stage ends at t, near
   // `guess`.
-  void pose_contact(const VecX& x0, double t0, const VecX& guess, double t) {
-    contact_.pose(x0, t0, guess, t, c_, rule_.gamma);
-    if (bodies_) bodies_->pose(x0, guess, c_, rule_.gamma);
-  }
-  // Looks for contacts between bodies at x that are not part of the problem yet. True: there were some.
-  bool revise_contact(const VecX& x) { return bodies_ && bodies_->revise(x); }
-  Index body_contacts() const { return bodies_ ? static_cast<Index>(bodies_->pairs().size()) : 0; }
+  void pose_contact(const VecX& x0, double t0, const VecX& guess, double t);
+  // Compares the contacts between bodies with where nodes have come to. True: the problem has changed.
+  bool revise_contact(const VecX& x);
+  const BodyContact* bodies() const { return bodies_ ? &*bodies_ : nullptr; }
+
+  // Contacts between bodies couple nodes that no element joins: A has the blocks of the elements and of all
+  // pairs since the pattern was made last. It is made anew only when a pair needs a block that it lacks.
+  const std::shared_ptr<const BlockPattern>& pattern() const { return pattern_; }
+  // What the pattern has besides elements: four nodes a pair. Part of the state, since it decides the order
+  // of elimination.
+  const std::vector<std::int64_t>& coupled() const { return coupled_; }
+  void set_coupled(const std::vector<std::int64_t>& coupled);
+  int pattern_changes() const { return pattern_changes_; }  // by contacts, so far
 
   struct Point {
     double energy = 0;    // E(x) up to a constant [J]
@@ -84,18 +90,13 @@ class ImplicitStage {
   void evaluate(const VecX& x, Point& point);
   // A(x) without its held rows and columns; their diagonal is the mean of the others.
   void matrix(const VecX& x, const MatrixKey& key, BlockMatrix& A,
-              fem::Projection projection = fem::Projection::kPsd);
+              fem::Projection projection = fem::Projection::kPsd, bool contact = true);
   // The same, and the held degrees of freedom's share of A d on the right side: y = A d for d zero elsewhere.
   void matrix(const VecX& x, const MatrixKey& key, const VecX& d, BlockMatrix& A, VecX& y);
 
-  // Contacts between bodies couple nodes that no element joins. A has their diagonal blocks; y = A p with all
-  // of them, at x, is
-  void multiply(const BlockMatrix& A, const VecX& x, const VecX& p, VecX& y) const {
-    limber::multiply(A, p, y);
-    if (bodies_) bodies_->multiply_rest(x, p, key_.fixed, y);
-  }
-  bool coupled() const { return body_contacts() > 0; }
-  bool touching() const { return coupled() || contact_.touching(); }
+  // Whether contacts have a stiffness at the start or at the expected end of the stage, and at x.
+  bool touching() const { return bodies_touch_ || contact_.touching(); }
+  bool touching(const VecX& x) const { return contact_.touching(x) || (bodies_ && bodies_->touching(x)); }
 
   const Model& model() const { return model_; }
   const MatrixKey& key() const { return key_; }
@@ -105,10 +106,16 @@ class ImplicitStage {
 
  private:
   const fem::StrainTerm* strain() const { return strain_.weight > 0 ? &strain_ : nullptr; }
-  void build(const VecX& x, const MatrixKey& key, fem::Projection projection, BlockMatrix& A);
+  void build(const VecX& x, const MatrixKey& key, fem::Projection projection, bool contact, BlockMatrix& A);
+  bool cover_pairs();
+  void make_pattern();
   void eliminate(const MatrixKey& key, BlockMatrix& A) const;
 
   const Model& model_;
+  std::shared_ptr<const BlockPattern> pattern_;
+  std::vector<std::int64_t> coupled_;
+  std::vector<Index> block_of_;  // where the blocks of the model's pattern are in pattern_
+  int pattern_changes_ = 0;
   fem::DofEliminator eliminator_;
   StageRule rule_;
   MatrixKey key_;
@@ -125,6 +132,7 @@ class ImplicitStage {
   std::vector<double> other_strain_;
   ContactEnergy contact_;
   std::optional<BodyContact> bodies_;
+  bool bodies_touch_ = false;
   VecX contact_force_;
   fem::Assembled force_, system_;
 };

@@ -143,14 +143,15 @@ struct NewtonSolver::Run {
 NewtonSolver::NewtonSolver(const SolverOptions& options, const CholeskyOptions& cholesky)
     : options_(options), factor_(cholesky), direct_(cholesky) {}
 
-void NewtonSolver::prepare(const Model& model) {
-  if (analyzed_) return;
+void NewtonSolver::prepare(const ImplicitStage& stage) {
+  if (analyzed_ == stage.pattern()) return;
+  analyzed_ = stage.pattern();
+  made_from_ = {};
   if (uses_kept_factor())
-    factor_.analyze(*model.pattern);
+    factor_.analyze(*analyzed_);
   else if (options_.choice.linear == Linear::kDirect)
-    direct_.analyze(*model.pattern);
-  cost_ = cost_model(model, stats());
-  analyzed_ = true;
+    direct_.analyze(*analyzed_);
+  cost_ = cost_model(stage.model(), stats());
 }
 
 SolverReport NewtonSolver::solve(ImplicitStage& stage, const StageContext& context, FactorRecord& record,
@@ -159,7 +160,7 @@ SolverReport NewtonSolver::solve(ImplicitStage& stage, const StageContext& conte
   SolverReport& report = run.report;
   {
     auto phase = clock.phase("analyze");
-    prepare(stage.model());
+    prepare(stage);
   }
   if (!point.finite) {
     report.why = fmt::format("element {} gave a force that is not finite", point.first_bad);
@@ -195,9 +196,7 @@ SolverReport NewtonSolver::solve(ImplicitStage& stage, const StageContext& conte
         break;
       case Family::kQlb:
       case Family::kAuto:
-        // The factor lacks the coupling of bodies that touch, which conjugate gradients can add and L-BFGS
-        // learns slowly.
-        end = stage.coupled() ? newton(run, options_.max_iterations) : lbfgs(run, options_.max_iterations);
+        end = lbfgs(run, options_.max_iterations);
         break;
     }
   }
@@ -224,18 +223,22 @@ SolverReport NewtonSolver::solve(ImplicitStage& stage, const StageContext& conte
 void NewtonSolver::end_step(FactorRecord& record) {
   if (!uses_kept_factor() || record.x.size() == 0) return;
   if (std::exchange(with_contact_, false)) {
-    FactorRecord next;  // no factor, but what was learnt
-    next.price = record.price;
-    next.fresh_rate = record.fresh_rate;
-    next.wait = record.wait;
-    next.patience = record.patience;
-    record = std::move(next);
-    made_from_ = {};
+    forget(record);
     return;
   }
   record.steps += 1;
   record.cost += step_cost_;
   record.last_cost = step_cost_;
+}
+
+void NewtonSolver::forget(FactorRecord& record) {
+  FactorRecord next;  // no factor, but what was learnt
+  next.price = record.price;
+  next.fresh_rate = record.fresh_rate;
+  next.wait = record.wait;
+  next.patience = record.patience;
+  record = std::move(next);
+  made_from_ = {};
 }
 
 // The kept factor is of a matrix like this stage's.
@@ -266,7 +269,7 @@ bool NewtonSolver::recall(Run& run) {
   const FactorRecord& record = run.record;
   if (!same_factor(made_from_, record)) {
     const double cost = step_cost_;  // making it again after a restart must not change a decision
-    if (!rebuild(run)) return false;
+    if (!rebuild(run, false)) return false;
     step_cost_ = cost;
   }
   if (options_.choice.extrapolate) {
@@ -279,7 +282,7 @@ bool NewtonSolver::recall(Run& run) {
 bool NewtonSolver::make_factor(Run& run, const VecX& x) {
   describe(run, x);
   const double before = step_cost_;
-  if (!rebuild(run)) return false;
+  if (!rebuild(run, true)) return false;
   // A matrix that is not positive definite costs two factorisations.
   double& price = run.record.price;
   price = price > 0 ? 0.5 * (price + step_cost_ - before) : step_cost_ - before;
@@ -307,14 +310,14 @@ void NewtonSolver::describe(Run& run, const VecX& x) {
   record.steps = 0;
   record.cost = 0;
   record.last_cost = 0;
-  with_contact_ = run.stage.touching();
+  with_contact_ = run.stage.touching(x);
 }
 
 // Factors A(x), and A(x_later) if asked: as they are where that is positive definite, with projected elements
 // otherwise, with a shift at last. `factor` factors A_ (and A_later_).
 template <class Factor>
 bool NewtonSolver::factor_positive(Run& run, const VecX& x, const MatrixKey& key, const VecX* x_later,
-                                   Factor&& factor) {
+                                   bool contact, Factor&& factor) {
   FactorStatus status;
   auto attempt = [&] {
     auto phase = run.clock.phase("factor");
@@ -325,8 +328,8 @@ bool NewtonSolver::factor_positive(Run& run, const VecX& x, const MatrixKey& key
   };
   auto build = [&](fem::Projection projection) {
     auto phase = run.clock.phase("assemble");
-    run.stage.matrix(x, key, A_, projection);
-    if (x_later) run.stage.matrix(*x_later, key, A_later_, projection);
+    run.stage.matrix(x, key, A_, projection, contact);
+    if (x_later) run.stage.matrix(*x_later, key, A_later_, projection, contact);
     step_cost_ += cost_.assemble * (x_later ? 2 : 1);
   };
   if (options_.exact) {
@@ -347,8 +350,8 @@ bool NewtonSolver::factor_positive(Run& run, const VecX& x, const MatrixKey& key
   return false;
 }
 
-// The factor that the record describes.
-bool NewtonSolver::rebuild(Run& run) {
+// The factor that the record describes, with the contacts of the stage or without any.
+bool NewtonSolver::rebuild(Run& run, bool contact) {
   const FactorRecord& record = run.record;
   const MatrixKey key{record.gamma, record.fixed, record.activation};
   const bool moving = record.v.size() > 0 && record.v.squaredNorm() > 0;
@@ -356,7 +359,8 @@ bool NewtonSolver::rebuild(Run& run) {
   VecX later;
   if (moving) later = record.x + epsilon * record.v;
   made_from_ = {};
-  if (!factor_positive(run, record.x, key, moving ? &later : nullptr,
+  if (contact && moving) with_contact_ = with_contact_ || run.stage.touching(later);
+  if (!factor_positive(run, record.x, key, moving ? &later : nullptr, contact,
                        [&] { return moving ? factor_.factor(A_, A_later_, epsilon) : factor_.factor(A_); }))
     return false;
   made_from_ = record;
@@ -409,8 +413,8 @@ void NewtonSolver::direction_pcg(Run& run, VecX& d) {
     const Preconditioner factor = [&](VecX& z) { factor_.precondition(z); };
     const Preconditioner inverse =
         options_.choice.linear == Linear::kPlain ? Preconditioner(BlockJacobi(A_)) : factor;
-    const PcgResult result = pcg([&](const VecX& p, VecX& y) { run.stage.multiply(A_, run.x, p, y); }, b,
-                                 inverse, options_.pcg_tolerance, kPcgLimit, d);
+    const PcgResult result = pcg([&](const VecX& p, VecX& y) { multiply(A_, p, y); }, b, inverse,
+                                 options_.pcg_tolerance, kPcgLimit, d);
     run.report.pcg += result.iterations;
     step_cost_ += result.iterations * cost_.solve;
     return result.converged;
@@ -427,19 +431,11 @@ NewtonSolver::End NewtonSolver::newton(Run& run, int limit) {
     if (i == limit) return End::kLimit;
     ++run.report.newton;
     if (options_.choice.linear == Linear::kDirect) {
-      if (!factor_positive(run, run.x, run.stage.key(), nullptr, [&] { return direct_.factor(A_); }))
+      if (!factor_positive(run, run.x, run.stage.key(), nullptr, true, [&] { return direct_.factor(A_); }))
         return End::kBroken;
       auto phase = run.clock.phase("solve");
-      const VecX b = -run.point.r;
-      if (run.stage.coupled()) {  // the factor lacks the coupling of bodies that touch
-        const PcgResult result =
-            pcg([&](const VecX& p, VecX& y) { run.stage.multiply(A_, run.x, p, y); }, b,
-                [&](VecX& z) { direct_.solve(z); }, options_.pcg_tolerance, kPcgLimit, d);
-        run.report.pcg += result.iterations;
-      } else {
-        d = b;
-        direct_.solve(d);
-      }
+      d = -run.point.r;
+      direct_.solve(d);
     } else {
       direction_pcg(run, d);
     }
@@ -531,16 +527,16 @@ SolverReport NewtonSolver::solve_linear(ImplicitStage& stage, const StageContext
   SolverReport& report = run.report;
   {
     auto phase = clock.phase("analyze");
-    prepare(stage.model());
+    prepare(stage);
   }
   report.newton = 1;
   const bool kept = uses_kept_factor(), direct = !kept && options_.choice.linear == Linear::kDirect;
   auto conjugate = [&](int limit) {
     auto phase = clock.phase("solve");
-    Preconditioner inverse = [&](VecX& z) { direct ? direct_.solve(z) : factor_.precondition(z); };
-    if (!direct && !kept) inverse = BlockJacobi(A);
-    const PcgResult result = pcg([&](const VecX& p, VecX& y) { stage.multiply(A, x, p, y); }, rhs, inverse,
-                                 options_.relative, limit, d);
+    Preconditioner inverse = [&](VecX& z) { factor_.precondition(z); };
+    if (!kept) inverse = BlockJacobi(A);
+    const PcgResult result =
+        pcg([&](const VecX& p, VecX& y) { multiply(A, p, y); }, rhs, inverse, options_.relative, limit, d);
     report.pcg += result.iterations;
     report.converged = result.converged;
     if (!result.converged)
@@ -589,7 +585,7 @@ SolverReport NewtonSolver::solve_linear(ImplicitStage& stage, const StageContext
     }
     made_from_ = record;
   }
-  if (stage.coupled() || (!kept && !direct)) {  // the factor lacks the coupling of bodies that touch
+  if (!kept && !direct) {
     conjugate(10 * kPcgLimit);
   } else {
     auto phase = clock.phase("solve");

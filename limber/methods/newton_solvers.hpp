@@ -92,6 +92,8 @@ class NewtonSolver {
   // Around every step; the end only after it has succeeded.
   void begin_step() { step_cost_ = 0; }
   void end_step(FactorRecord& record);
+  // The pattern of A has changed: nothing is left of the kept factor.
+  void forget(FactorRecord& record);
 
   long analyses() const { return factor_.stats().analyses + direct_.stats().analyses; }
   const CholeskyStats& stats() const { return uses_kept_factor() ? factor_.stats() : direct_.stats(); }
@@ -107,15 +109,16 @@ class NewtonSolver {
     return options_.choice.family == SolverChoice::Family::kQlb ||
            options_.choice.family == SolverChoice::Family::kAuto;
   }
-  void prepare(const Model& model);
+  void prepare(const ImplicitStage& stage);
   bool fits(const Run& run) const;
   bool keep_factor(Run& run);
   bool recall(Run& run);
   bool make_factor(Run& run, const VecX& x);
   void describe(Run& run, const VecX& x);
-  bool rebuild(Run& run);
+  bool rebuild(Run& run, bool contact);
   template <class Factor>
-  bool factor_positive(Run& run, const VecX& x, const MatrixKey& key, const VecX* x_later, Factor&& factor);
+  bool factor_positive(Run& run, const VecX& x, const MatrixKey& key, const VecX* x_later, bool contact,
+                       Factor&& factor);
   void direction_pcg(Run& run, VecX& d);
   bool line_search(Run& run, const VecX& d);
   enum class End { kConverged, kLimit, kNoDescent, kBroken };
@@ -126,7 +129,7 @@ class NewtonSolver {
   SolverOptions options_;
   TimeFactor factor_;  // the kept one
   Cholesky direct_;    // of newton-direct
-  bool analyzed_ = false;
+  std::shared_ptr<const BlockPattern> analyzed_;
   FactorRecord made_from_;     // what factor_ is of
   bool with_contact_ = false;  // and of contacts, which a record does not know
   CostModel cost_;

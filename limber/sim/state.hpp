@@ -37,6 +37,7 @@ struct State {
   double energy_excess = 0;                 // ConJac's guard: energy gained and not yet lost again [J]
   std::vector<std::int64_t> contact_pairs;  // (node, obstacle) of every anchor of friction
   std::vector<double> contact_anchors;      // their points, three numbers each, in the obstacle's frame [m]
+  std::vector<std::int64_t> coupled_nodes;  // implicit: what contacts between bodies added to the pattern
   VecX x_prev, v_prev;                      // implicit, BDF2: one step ago; empty: none
   FactorRecord factor;                      // implicit: of the kept factor
   VecX joint_q, joint_v;  // positions and velocities of the joints, stacked (rigid/mechanism.hpp)
@@ -60,6 +61,7 @@ void visit(S& state, Visitor&& visitor) {
   visitor("energy_excess", state.energy_excess);
   visitor("contact_pairs", state.contact_pairs);
   visitor("contact_anchors", state.contact_anchors);
+  visitor("coupled_nodes", state.coupled_nodes);
   visitor("x_prev", state.x_prev);
   visitor("v_prev", state.v_prev);
   visitor("factor_x", state.factor.x);

@@ -1,0 +1,74 @@
+// Where bodies meet each other and themselves: surface nodes against the tetrahedra and the faces of every
+// connected piece, found with one tree of boxes for each piece (the pieces move about, their parts much
+// less).
+#pragma once
+
+#include <limber/contact/box_tree.hpp>
+#include <limber/fem/elements.hpp>
+
+#include <vector>
+
+namespace limber {
+
+class BodySurfaces {
+ public:
+  explicit BodySurfaces(const fem::ElementInput& mesh);
+
+  // A surface node inside a piece, in a tetrahedron that it is no corner of. It is assigned the face nearest
+  // to its place in the undeformed piece (McAdams et al. 2011).
+  struct Inside {
+    Index site = -1, piece = -1;  // index into sites(); number of the piece
+    Index face = -1;
+  };
+  // Ordered by site and piece, as all lists are.
+  std::vector<Inside> inside(const VecX& x);
+
+  // A surface node that comes near a piece while nodes move from x0 to x1 along straight lines.
+  struct Near {
+    Index site = -1, piece = -1;
+    Index entered = -1;  // the face that it goes in through first
+    // The face that is nearest at x1; for a node that was inside at x0, of those that look the same way as
+    // the face it was assigned then. -1: none within the margin.
+    Index nearest = -1;
+    bool opposite = false;  // it leaves by a face that looks away from the one it entered by
+  };
+  std::vector<Near> sweep(const VecX& x0, const VecX& x1, double margin, const std::vector<Inside>& inside0);
+
+  const std::vector<Index>& sites() const { return sites_; }           // nodes
+  const std::vector<double>& site_area() const { return site_area_; }  // their shares of the surface [m^2]
+  const std::vector<Tri>& faces() const { return faces_; }
+  Index piece_of_site(Index site) const { return piece_of_node_[sites_[site]]; }
+  double edge() const { return edge_; }  // mean size of a face [m]
+
+ private:
+  struct Piece {
+    Index face_begin = 0, face_end = 0, tet_begin = 0, tet_end = 0;
+    BoxTree faces, tets, rest_faces;  // fitted to a motion, to one position, and never
+    std::vector<Index> others;        // pieces whose boxes overlap, itself among them
+  };
+  void fit_tets(const VecX& x);
+  void fit_faces(const VecX& x0, const VecX& x1, double margin);
+  template <class BoxOf>
+  void find_others(double distance, BoxOf&& box_of);
+  Index rest_face(const Vec3& X, const Piece& piece) const;
+  Index holds_node(Index v, const Vec3& p, const Piece& piece, const VecX& x, std::vector<Index>& near) const;
+  Near sweep_one(Index site, Index piece, const VecX& x0, const VecX& x1, double margin, Index face0,
+                 const Box& box, std::vector<Index>& near) const;
+  bool far_at_rest(Index v, const Tri& face) const;
+
+  std::vector<Vec3> rest_;
+  std::vector<Tet> tets_;   // piece by piece
+  std::vector<Tri> faces_;  // piece by piece
+  std::vector<Index> sites_;
+  std::vector<double> site_area_;
+  std::vector<Index> piece_of_node_;
+  std::vector<Piece> pieces_;
+  double edge_ = 0;
+  std::vector<Box> tet_box_, face_box_;
+  std::vector<Vec3> normal_;  // of nodes at the end of a sweep, not of unit length
+};
+
+// Squared distance of p from the triangle a, b, c.
+double squared_distance(const Vec3& p, const Vec3& a, const Vec3& b, const Vec3& c);
+
+}  // namespace limber

@@ -1,0 +1,78 @@
+#include <limber/contact/box_tree.hpp>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace limber {
+namespace {
+
+constexpr Index kLeaf = 4;
+
+}  // namespace
+
+void BoxTree::build(std::span<const Box> boxes) {
+  nodes_.clear();
+  order_.resize(boxes.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  std::vector<Vec3> center;
+  for (const Box& b : boxes) center.push_back(0.5 * (b.lo + b.hi));
+  if (!boxes.empty()) split(center, 0, static_cast<Index>(boxes.size()));
+  fit(boxes);
+}
+
+Index BoxTree::split(const std::vector<Vec3>& center, Index begin, Index end) {
+  const auto self = static_cast<Index>(nodes_.size());
+  nodes_.push_back({{}, begin, end, -1});
+  if (end - begin <= kLeaf) return self;
+  Box box;
+  for (Index k = begin; k < end; ++k) box.add(center[order_[k]]);
+  int axis = 0;
+  box.size().maxCoeff(&axis);
+  const Index middle = begin + (end - begin) / 2;
+  std::nth_element(order_.begin() + begin, order_.begin() + middle, order_.begin() + end,
+                   [&](Index a, Index b) {
+                     return center[a][axis] != center[b][axis] ? center[a][axis] < center[b][axis] : a < b;
+                   });
+  split(center, begin, middle);
+  const Index right = split(center, middle, end);
+  nodes_[self].right = right;
+  return self;
+}
+
+void BoxTree::fit(std::span<const Box> boxes) {
+  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {  // children come after their parents
+    node->box = {};
+    if (node->right < 0) {
+      for (Index k = node->begin; k < node->end; ++k) {
+        node->box.add(boxes[order_[k]].lo);
+        node->box.add(boxes[order_[k]].hi);
+      }
+    } else {
+      for (const Node* child : {&*node + 1, &nodes_[node->right]}) {
+        node->box.add(child->box.lo);
+        node->box.add(child->box.hi);
+      }
+    }
+  }
+}
+
+void BoxTree::find(const Box& box, double distance, std::vector<Index>& out) const {
+  out.clear();
+  std::array<Index, 64> stack{};
+  int top = 0;
+  if (!nodes_.empty()) stack[top++] = 0;
+  while (top > 0) {
+    const Index i = stack[--top];
+    const Node& node = nodes_[i];
+    if (!overlap(node.box, box, distance)) continue;
+    if (node.right < 0) {
+      out.insert(out.end(), order_.begin() + node.begin, order_.begin() + node.end);
+    } else {
+      stack[top++] = node.right;
+      stack[top++] = i + 1;
+    }
+  }
+}
+
+}  // namespace limber
