@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <Eigen/Eigenvalues>
+
 namespace limber {
 namespace {
 
@@ -137,12 +139,28 @@ bool BodyContact::revise(const VecX& x) {
       added.push_back(fresh);
     changed = true;
   }
+  // Nodes that have gone right through, and were not held back.
+  for (const Near& s : near) {
+    if (!s.opposite || find(inside1, s)) continue;
+    tunnelled_.push_back(surfaces_.sites()[s.site]);
+    const Inside* was = find(inside0_, s);
+    Pair* pair = find(pairs_, s);
+    const Index face = was ? was->face : s.entered;
+    if (face < 0 || (pair && pair->face == face)) continue;
+    const Pair fresh = start(make_pair(s.site, s.piece, face), was);
+    if (pair)
+      *pair = fresh;
+    else
+      added.push_back(fresh);
+    changed = true;
+  }
   // Nodes that are outside, and held back by the plane of a face that they have left behind.
   for (Pair& pair : pairs_) {
     const Gap at = gap(pair, x);
     if (!(at.value < 0) || -std::max({at.w[1], at.w[2], at.w[3]}) >= -kBeyond || find(inside1, pair))
       continue;
     const Near* s = find(near, pair);
+    if (s && s->opposite) continue;
     changed = true;
     if (s && s->nearest >= 0 && s->nearest != pair.face)
       pair = start(make_pair(pair.site, pair.piece, s->nearest), find(inside0_, pair));
@@ -152,9 +170,6 @@ bool BodyContact::revise(const VecX& x) {
   std::erase_if(pairs_, [](const Pair& pair) { return pair.site < 0; });
   pairs_.insert(pairs_.end(), added.begin(), added.end());
   std::sort(pairs_.begin(), pairs_.end(), before<Pair, Pair>);
-
-  for (const Near& s : near)
-    if (s.opposite && !find(inside1, s)) tunnelled_.push_back(surfaces_.sites()[s.site]);
   return changed;
 }
 
@@ -181,30 +196,52 @@ double BodyContact::add_force(const VecX& x, VecX& f) const {
   return energy;
 }
 
-void BodyContact::add_stiffness(const VecX& x, BlockMatrix& A) const {
+void BodyContact::add_stiffness(const VecX& x, bool exact, BlockMatrix& A) const {
+  using Mat12 = Eigen::Matrix<double, 12, 12>;
   const double slip = g_ * options_.slip_speed;
   for (const Pair& pair : pairs_) {
     const Gap at = gap(pair, x);
-    double k = at.value < 0 ? pair.stiffness : 0.0;
-    if (at.value < pair.start) k += options_.damping * pair.stiffness / g_;
-    if (k == 0 && pair.limit == 0) continue;
-    // Nodes i and j are coupled by w_i w_j N + v_i v_j T.
-    const Mat3 N = k * at.n * at.n.transpose();
-    Mat3 T = Mat3::Zero();
+    const double damping = options_.damping * pair.stiffness / g_;
+    const double first = pair.stiffness * min0(at.value) + damping * min0(at.value - pair.start);  // dE/dgap
+    double second = at.value < 0 ? pair.stiffness : 0.0;
+    if (at.value < pair.start) second += damping;
+    if (second == 0 && pair.limit == 0) continue;
+    Mat12 H = Mat12::Zero();
+    if (second > 0) {
+      const Vec3 a = node(x, pair.nodes[1]), ab = Vec3(node(x, pair.nodes[2])) - a,
+                 ac = Vec3(node(x, pair.nodes[3])) - a;
+      const double area = cross(ab, ac).norm();
+      std::array<Vec3, 4> G;
+      G[0].setZero();
+      G[2] = cross(ac, at.n) / area;
+      G[3] = cross(at.n, ab) / area;
+      G[1] = -G[2] - G[3];
+      for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 4; ++j)
+          H.block<3, 3>(3 * i, 3 * j) =
+              (second * at.w[i] * at.w[j] - first * at.value * G[i].dot(G[j])) * at.n * at.n.transpose() -
+              first * (at.w[j] * at.n * G[i].transpose() + at.w[i] * G[j] * at.n.transpose());
+      if (!exact) {
+        const Eigen::SelfAdjointEigenSolver<Mat12> eigen(H);
+        H = eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).asDiagonal() *
+            eigen.eigenvectors().transpose();
+      }
+    }
     if (pair.limit > 0) {
       const Mat3 P = Mat3::Identity() - pair.n * pair.n.transpose();
       Vec3 u = -pair.origin;
       for (int i = 0; i < 4; ++i) u += pair.weight[i] * Vec3(node(x, pair.nodes[i]));
       u = P * u;
       const double length = u.norm();
-      T = length < slip ? Mat3(pair.limit / slip * P)
-                        : Mat3(pair.limit / length * (P - u * u.transpose() / (length * length)));
+      const Mat3 T = length < slip ? Mat3(pair.limit / slip * P)
+                                   : Mat3(pair.limit / length * (P - u * u.transpose() / (length * length)));
+      for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 4; ++j) H.block<3, 3>(3 * i, 3 * j) += pair.weight[i] * pair.weight[j] * T;
     }
     for (int i = 0; i < 4; ++i)
       for (int j = 0; j < 4; ++j)
         if (pair.nodes[i] >= pair.nodes[j])
-          A.block(A.pattern->find(pair.nodes[i], pair.nodes[j])) +=
-              at.w[i] * at.w[j] * N + pair.weight[i] * pair.weight[j] * T;
+          A.block(A.pattern->find(pair.nodes[i], pair.nodes[j])) += H.block<3, 3>(3 * i, 3 * j);
   }
 }
 

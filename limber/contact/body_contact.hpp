@@ -4,8 +4,10 @@
 // of contact_energy.hpp, with the distance from the plane of the face as gap,
 //   gap(x) = n . (x_v - x_a),   n the face's normal,
 // whose gradient is n at the node and -b_i n at the corners of the face, b the barycentric coordinates of the
-// node's projection. So forces add up to zero and have no moment. gap's second derivative is left out of the
-// stiffness.
+// node's projection. So forces add up to zero and have no moment. With G_i the gradient of b_i in the plane
+// of the face, m = sum of G_i (n . dx_i) (minus the change of n) and s = dx_v - sum of b_i dx_i,
+//   d2 gap = -2 m . s - gap |m|^2.
+// Left out, Newton's method would creep: a soft body's own stiffness is no greater than force over face size.
 //
 // A node has one pair with each piece, and its face stays the same while a stage is solved: so the energy is
 // as smooth as that of obstacles, and Newton's method does not cycle over the edges of a surface. Faces are
@@ -53,8 +55,9 @@ class BodyContact {
   const std::vector<Index>& tunnelled() const { return tunnelled_; }
 
   double add_force(const VecX& x, VecX& f) const;
-  // A's pattern must have the blocks of all pairs.
-  void add_stiffness(const VecX& x, BlockMatrix& A) const;
+  // A's pattern must have the blocks of all pairs. `exact`: the second derivative of the energy; otherwise
+  // every pair's is made positive semi-definite.
+  void add_stiffness(const VecX& x, bool exact, BlockMatrix& A) const;
   // Whether some pair has a stiffness at x.
   bool touching(const VecX& x) const;
 

@@ -16,6 +16,7 @@ constexpr double kInside = 1e-9;         // least barycentric coordinate of a no
 constexpr double kCrossing = -1e-3;      // and of a point where a node goes through a face
 constexpr double kSameWay = 0.5;         // cosine between faces that look the same way
 constexpr double kOpposed = -0.3;  // cosine between a node's normal and a face of its own piece it can meet
+constexpr double kThrough = 0.5;   // margins: so far behind a face a node has gone through, not round
 constexpr double kOwnFaces = 2.5;  // sizes of a face: what is nearer to it at rest cannot meet it
 
 struct Triangle {
@@ -325,8 +326,13 @@ BodySurfaces::Near BodySurfaces::sweep_one(Index site, Index piece_number, const
       out.nearest = f;
     }
   }
-  for (const Exit& e : exits)
-    if ((face0 >= 0 || e.t > first) && e.n.dot(way_in) < 0) out.opposite = true;
+  const Index in = face0 >= 0 ? face0 : out.entered;
+  if (in < 0 || exits.empty()) return out;
+  // Round a sharp tip a node may also leave by a face that looks the other way, but at no depth.
+  const Triangle end = corners(faces_[in], x1);
+  if (side(end, q) < -kThrough * margin * normal(end).norm())
+    for (const Exit& e : exits)
+      if ((face0 >= 0 || e.t > first) && e.n.dot(way_in) < 0) out.opposite = true;
   return out;
 }
 

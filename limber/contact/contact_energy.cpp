@@ -9,6 +9,7 @@ namespace limber {
 namespace {
 
 constexpr std::ptrdiff_t kStretch = 128;  // nodes per piece of work
+constexpr double kRounding = 1e-9;        // of a distance, as a share of the way that nodes can go
 
 double min0(double a) { return std::min(0.0, a); }
 
@@ -49,21 +50,23 @@ void ContactEnergy::pose(const VecX& x0, double t0, const VecX& guess, double t,
         a.limit = model_.obstacles[o].friction * -a.stiffness * a.start;
         a.n = now.n;
         a.origin = Vec3(node(c, i)) + (t > t0 ? g / (t - t0) : 0.0) * travel;
+        a.expected = node(guess, i);
+        a.clearance = std::max(
+            0.0, closest_point(model_.obstacles[o], placement_[o], a.expected).distance - kRounding * reach);
         out.push_back(a);
       }
     }
   });
   for (const auto& part : found) candidates_.insert(candidates_.end(), part.begin(), part.end());
-  touching_ = std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& a) {
-    const auto o = static_cast<std::size_t>(a.obstacle);
-    return a.start < 0 || closest_point(model_.obstacles[o], placement_[o], node(guess, a.node)).distance < 0;
-  });
+  touching_ = std::any_of(candidates_.begin(), candidates_.end(),
+                          [](const Candidate& a) { return a.start < 0 || a.clearance == 0; });
 }
 
 bool ContactEnergy::touching(const VecX& x) const {
   return std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& a) {
     const auto o = static_cast<std::size_t>(a.obstacle);
-    return a.limit > 0 || closest_point(model_.obstacles[o], placement_[o], node(x, a.node)).distance < 0;
+    return a.limit > 0 || (!a.clear(node(x, a.node)) &&
+                           closest_point(model_.obstacles[o], placement_[o], node(x, a.node)).distance < 0);
   });
 }
 
@@ -73,6 +76,7 @@ double ContactEnergy::add_force(const VecX& x, VecX& f) const {
   for (const Candidate& a : candidates_) {
     const auto o = static_cast<std::size_t>(a.obstacle);
     const Vec3 xi = node(x, a.node);
+    if (a.limit == 0 && a.clear(xi)) continue;
     const SurfacePoint at = closest_point(model_.obstacles[o], placement_[o], xi);
     const double gap = min0(at.distance), deeper = min0(at.distance - a.start);
     const double damping = damping_ * a.stiffness / g_;
@@ -94,6 +98,7 @@ void ContactEnergy::add_stiffness(const VecX& x, BlockMatrix& A) const {
   for (const Candidate& a : candidates_) {
     const auto o = static_cast<std::size_t>(a.obstacle);
     const Vec3 xi = node(x, a.node);
+    if (a.limit == 0 && a.clear(xi)) continue;
     const SurfacePoint at = closest_point(model_.obstacles[o], placement_[o], xi);
     auto D = A.block(A.pattern->col_begin[a.node]);
     double normal = at.distance < 0 ? a.stiffness : 0.0;

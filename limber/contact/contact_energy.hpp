@@ -50,6 +50,10 @@ class ContactEnergy {
     double limit = 0;            // mu N [N]
     Vec3 n = Vec3::Zero();       // of friction
     Vec3 origin = Vec3::Zero();  // c + g w [m]
+    // No node that is nearer than `clearance` to `expected` is inside: most need no look at the surface.
+    Vec3 expected = Vec3::Zero();
+    double clearance = 0;  // [m]
+    bool clear(const Vec3& x) const { return (x - expected).squaredNorm() < clearance * clearance; }
   };
 
   const ContactModel& model_;

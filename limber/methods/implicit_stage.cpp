@@ -197,7 +197,7 @@ void ImplicitStage::build(const VecX& x, const MatrixKey& key, fem::Projection p
   scale_and_add_mass(A, stiffness, mass * model_.mass);
   if (!contact) return;
   contact_.add_stiffness(x, A);
-  if (bodies_) bodies_->add_stiffness(x, A);
+  if (bodies_) bodies_->add_stiffness(x, projection != fem::Projection::kPsd, A);
 }
 
 void ImplicitStage::eliminate(const MatrixKey& key, BlockMatrix& A) const {
