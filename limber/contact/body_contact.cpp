@@ -13,9 +13,10 @@ namespace {
 using Inside = BodySurfaces::Inside;
 using Near = BodySurfaces::Near;
 
-constexpr double kMargin = 0.25;  // sizes of a face: how near a node must come to be looked at in any case
-constexpr double kFar = 3;        // greatest coordinate of a projection that a face still gives friction to
-constexpr double kBeyond = 0.3;   // barycentric: so far beyond an edge a face does not press any more
+constexpr double kMargin = 0.25;   // sizes of a face: how near a node must come to be looked at in any case
+constexpr double kShallow = 0.05;  // sizes of a face: what is wrong by less is left to the next stage
+constexpr double kFar = 3;         // greatest coordinate of a projection that a face still gives friction to
+constexpr double kBeyond = 0.3;    // barycentric: so far beyond an edge a face does not press any more
 
 double min0(double a) { return std::min(0.0, a); }
 
@@ -117,6 +118,7 @@ void BodyContact::pose(const VecX& x0, const VecX& guess, const VecX& c, double 
 bool BodyContact::revise(const VecX& x) {
   const std::vector<Inside> inside1 = surfaces_.inside(x);
   const std::vector<Near> near = surfaces_.sweep(x0_, x, margin_, inside0_);
+  const double tolerance = kShallow * surfaces_.edge();
   bool changed = false;
   tunnelled_.clear();
   // Nodes that are inside, and not held back.
@@ -133,6 +135,7 @@ bool BodyContact::revise(const VecX& x) {
       face = s->entered;
     if (pair && pair->face == face) continue;
     const Pair fresh = start(make_pair(i.site, i.piece, face), was);
+    if (gap(fresh, x).value > -tolerance) continue;
     if (pair)
       *pair = fresh;
     else
@@ -157,7 +160,7 @@ bool BodyContact::revise(const VecX& x) {
   // Nodes that are outside, and held back by the plane of a face that they have left behind.
   for (Pair& pair : pairs_) {
     const Gap at = gap(pair, x);
-    if (!(at.value < 0) || -std::max({at.w[1], at.w[2], at.w[3]}) >= -kBeyond || find(inside1, pair))
+    if (!(at.value < -tolerance) || -std::max({at.w[1], at.w[2], at.w[3]}) >= -kBeyond || find(inside1, pair))
       continue;
     const Near* s = find(near, pair);
     if (s && s->opposite) continue;
