@@ -1,7 +1,5 @@
 #include <limber/contact/body_contact.hpp>
 
-#include <limber/contact/penalty.hpp>
-
 #include <algorithm>
 #include <cmath>
 
@@ -13,6 +11,7 @@ namespace {
 using Inside = BodySurfaces::Inside;
 using Near = BodySurfaces::Near;
 
+constexpr double kBodyStiffness = 4;  // times E sqrt(area): both bodies usually have nodes in the contact
 constexpr double kMargin = 0.25;   // sizes of a face: how near a node must come to be looked at in any case
 constexpr double kShallow = 0.05;  // sizes of a face: what is wrong by less is left to the next stage
 constexpr double kFar = 3;         // greatest coordinate of a projection that a face still gives friction to
@@ -43,7 +42,7 @@ BodyContact::BodyContact(const fem::ElementInput& mesh, const BodyContactOptions
   for (std::size_t k = 0; k < surfaces_.sites().size(); ++k)
     K_.push_back(options.stiffness > 0
                      ? options.stiffness
-                     : kDefaultStiffness * young[surfaces_.sites()[k]] * std::sqrt(surfaces_.site_area()[k]));
+                     : kBodyStiffness * young[surfaces_.sites()[k]] * std::sqrt(surfaces_.site_area()[k]));
 }
 
 BodyContact::Pair BodyContact::make_pair(Index site, Index piece, Index face) const {
