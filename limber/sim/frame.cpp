@@ -200,8 +200,10 @@ ReplayHeader replay_header(const Simulation& simulation, const std::vector<Obsta
   if (model.articulation) {
     const rigid::Mechanism& m = model.articulation->mechanism;
     out.facts["links"] = m.links.size();
+    out.facts["joints"] = m.joints.size();
     out.facts["joint velocities"] = m.velocities;
     out.facts["loops"] = m.loops.size();
+    if (!m.gears.empty()) out.facts["gears"] = m.gears.size();
   }
   for (const Obstacle& o : obstacles) {
     // Shapes in their own frames (contact/obstacle.hpp).

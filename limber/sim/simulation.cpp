@@ -171,6 +171,8 @@ StepReport Simulation::step() {
                             "damping ({})",
                             state_.step, state_.t, report.why,
                             scene_->method_options.contains("beta") ? "method/beta" : "damping/stiffness"));
+  for (std::size_t c = 0; c < model_->activations.size(); ++c)
+    report.extra["activation/" + model_->activations[c]] = input_.activation[c];
   for (const std::string& warning : report.warnings)
     notices_.push_back(fmt::format("step {} (t = {:.6g} s): {}", state_.step, state_.t, warning));
   next.step = state_.step + 1;

@@ -163,7 +163,7 @@ void RunEncoder::begin_epoch(Index index) {
   std::vector<Index> fibre_elements;
   if (fibre)
     for (std::size_t e = 0; e < t.elements.size(); ++e)
-      if (t.elements[e][3] >= 0 && (options_.inside || at_surface[e]) &&
+      if ((options_.inside || at_surface[e]) &&
           (fibre->values[3 * e] != 0 || fibre->values[3 * e + 1] != 0 || fibre->values[3 * e + 2] != 0))
         fibre_elements.push_back(static_cast<Index>(e));
   if (fibre_elements.size() > kMaxFibres) {
@@ -186,7 +186,8 @@ void RunEncoder::begin_epoch(Index index) {
         std::fill(need.begin(), need.end(), std::uint8_t{2});
     }
   for (Index e : fibre_elements)
-    for (Index i : t.elements[static_cast<std::size_t>(e)]) need[static_cast<std::size_t>(i)] = 2;
+    for (Index i : t.elements[static_cast<std::size_t>(e)])
+      if (i >= 0) need[static_cast<std::size_t>(i)] = 2;
   for (const Tri& tri : t.surface)
     for (Index i : tri) need[static_cast<std::size_t>(i)] = 1;
 
@@ -262,8 +263,8 @@ void RunEncoder::begin_epoch(Index index) {
     std::vector<Index> ends;
     std::vector<float> direction;
     for (Index e : fibre_elements) {
-      for (Index i : t.elements[static_cast<std::size_t>(e)])
-        ends.push_back(page_of[static_cast<std::size_t>(i)]);
+      const Tet& nodes = t.elements[static_cast<std::size_t>(e)];
+      for (Index i : nodes) ends.push_back(page_of[static_cast<std::size_t>(i < 0 ? nodes[2] : i)]);
       for (std::size_t d = 0; d < 3; ++d)
         direction.push_back(fibre->values[3 * static_cast<std::size_t>(e) + d]);
     }

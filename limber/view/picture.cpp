@@ -3,6 +3,7 @@
 #include <limber/view/shapes.hpp>
 
 #include <fmt/format.h>
+#include <Eigen/QR>
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +13,9 @@
 namespace limber::view {
 namespace {
 
-enum : std::uint8_t { kBody, kCap, kDynamic, kCandidate, kPin, kObstacle, kPaints };
+enum : std::uint8_t { kBody, kCap, kDynamic, kCandidate, kPin, kFibre, kObstacle, kPaints };
+
+constexpr std::size_t kMaxFibres = 4000;  // drawn lines
 
 [[noreturn]] void wrong(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
 
@@ -40,6 +43,43 @@ double percentile(std::vector<float>& values, double share) {
       std::min(values.size() - 1, static_cast<std::size_t>(share * static_cast<double>(values.size())));
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(k), values.end());
   return static_cast<double>(values[k]);
+}
+
+// Fibres as short lines on the surface, carried along by their elements.
+void add_fibres(Triangles& out, const ReplayTopology& t, const std::vector<Vec3f>& x, const CutPlane* cut) {
+  const ReplayField* fibre = find_field(t.element_fields, "fibre");
+  if (!fibre) return;
+  std::vector<std::size_t> faces;
+  for (std::size_t k = 0; k < t.surface.size(); ++k)
+    if (Eigen::Map<const Vec3f>(&fibre->values[3 * static_cast<std::size_t>(t.surface_element[k])]).norm() >
+        0)
+      faces.push_back(k);
+  const std::size_t stride = faces.size() / kMaxFibres + 1;
+  const auto rest = [&](Index i) {
+    return Vec3f(Eigen::Map<const Vec3f>(&t.rest[3 * static_cast<std::size_t>(i)]));
+  };
+  for (std::size_t f = 0; f < faces.size(); f += stride) {
+    const std::size_t k = faces[f], element = static_cast<std::size_t>(t.surface_element[k]);
+    const Tet& nodes = t.elements[element];
+    const int edges = nodes[3] >= 0 ? 3 : 2;
+    Eigen::Matrix<float, 3, Eigen::Dynamic> E(3, edges), e(3, edges);
+    for (int c = 0; c < edges; ++c) {
+      const Index i = nodes[static_cast<std::size_t>(c) + 1];
+      E.col(c) = rest(i) - rest(nodes[0]);
+      e.col(c) = x[static_cast<std::size_t>(i)] - x[static_cast<std::size_t>(nodes[0])];
+    }
+    // d = E w at rest, so e w now.
+    const Vec3f d = Eigen::Map<const Vec3f>(&fibre->values[3 * element]);
+    const Vec3f along = e * E.colPivHouseholderQr().solve(d);
+    const Tri& face = t.surface[k];
+    const Vec3f p0 = x[static_cast<std::size_t>(face[0])], p1 = x[static_cast<std::size_t>(face[1])],
+                p2 = x[static_cast<std::size_t>(face[2])];
+    const Vec3f center = (p0 + p1 + p2) / 3;
+    if (cut && cut->side(center) > 0) continue;
+    const float size = std::sqrt(0.5f * (p1 - p0).cross(p2 - p0).norm());
+    const Vec3f half = 0.45f * size * along / std::max(1e-12f, along.norm());
+    add_stick(out, center - half, center + half, 0.08f * size, kFibre);
+  }
 }
 
 }  // namespace
@@ -208,7 +248,8 @@ Image Painter::paint(Index index) {
   paints[kPin].base = from_hex(0x2d6cdf);
   paints[kObstacle].base = from_hex(0x9aa2aa);
   paints[kObstacle].gloss = 0.1f;
-  for (int k : {kDynamic, kCandidate, kPin}) paints[static_cast<std::size_t>(k)].shadow = false;
+  paints[kFibre].base = from_hex(0xe0344a);
+  for (int k : {kDynamic, kCandidate, kPin, kFibre}) paints[static_cast<std::size_t>(k)].shadow = false;
 
   std::optional<CutPlane> cut;
   if (!options_.clip.empty()) {
@@ -259,6 +300,8 @@ Image Painter::paint(Index index) {
         add_octahedron(out, x[i], 0.8f * mesh.mark_radius, kPin);
     }
   }
+
+  if (options_.marks) add_fibres(out, t, x, cut ? &*cut : nullptr);
 
   const bool plane_body = is_plane(t);
   std::vector<Floor> floors;

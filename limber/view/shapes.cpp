@@ -170,6 +170,23 @@ void add_octahedron(Triangles& out, const Vec3f& center, float radius, std::uint
   }
 }
 
+void add_stick(Triangles& out, const Vec3f& a, const Vec3f& b, float radius, std::uint8_t paint) {
+  const Vec3f axis = b - a;
+  if (!(axis.norm() > 0)) return;
+  const Vec3f u = axis.unitOrthogonal(), v = axis.normalized().cross(u);
+  constexpr int kSides = 3;
+  std::array<Vec3f, kSides> n;
+  for (int k = 0; k < kSides; ++k) {
+    const float angle = 2 * std::numbers::pi_v<float> * static_cast<float>(k) / kSides;
+    n[static_cast<std::size_t>(k)] = std::cos(angle) * u + std::sin(angle) * v;
+  }
+  for (std::size_t k = 0; k < kSides; ++k) {
+    const Vec3f &p = n[k], &q = n[(k + 1) % kSides];
+    out.add({a + radius * p, b + radius * p, b + radius * q}, {p, p, q}, {0, 0, 0}, paint);
+    out.add({a + radius * p, b + radius * q, a + radius * q}, {p, q, q}, {0, 0, 0}, paint);
+  }
+}
+
 Vec3f posed_direction(const ReplayPose& pose, const Vec3f& d) {
   const Eigen::Quaternionf q(pose.rotation[3], pose.rotation[0], pose.rotation[1], pose.rotation[2]);
   return q.normalized() * d;

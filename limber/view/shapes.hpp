@@ -37,6 +37,8 @@ void add_cap(Triangles& out, const std::vector<Tet>& elements, const std::vector
 
 void add_sphere(Triangles& out, const Vec3f& center, float radius, int detail, std::uint8_t paint);
 void add_octahedron(Triangles& out, const Vec3f& center, float radius, std::uint8_t paint);
+// A thin line from a to b.
+void add_stick(Triangles& out, const Vec3f& a, const Vec3f& b, float radius, std::uint8_t paint);
 // An obstacle other than a plane, at its pose, moved to the stage.
 void add_obstacle(Triangles& out, const ReplayObstacle& obstacle, const ReplayPose& pose,
                   const std::function<Vec3f(const Vec3f&)>& to_stage, std::uint8_t paint);

@@ -70,7 +70,9 @@ export class App {
     const m = this.runs[0]?.manifest;
     if (!m) return "";
     const sizes = m.epochs[0];
-    return [m.method, sizes ? `${sizes.totalNodes.toLocaleString("en")} nodes` : "", `limber ${m.version}`].filter(Boolean).join("  ·  ");
+    const { links, nodes } = (m.facts ?? {}) as Record<string, number | undefined>;
+    const bodies = links ? nodes : sizes?.totalNodes;
+    return [m.method, bodies ? `${bodies.toLocaleString("en")} nodes` : "", links ? `${links} links` : "", `limber ${m.version}`].filter(Boolean).join("  ·  ");
   }
 
   // The box that all runs stay in.

@@ -65,18 +65,28 @@ export function factsOf(run: Run): HTMLElement[] {
     ...list("Method parameters", entries(m.parameters)),
   );
   const last = m.epochs[m.epochs.length - 1];
+  const shown = new Set(["nodes", "elements", "bodies", "links", "joints", "joint velocities", "loops", "gears"]);
   if (last) {
-    const sizes: Fact[] = [
-      ["nodes", last.totalNodes.toLocaleString("en")],
-      [last.plane ? "triangles" : "tetrahedra", last.totalElements.toLocaleString("en")],
-      ["surface triangles", last.triangles.toLocaleString("en")],
-      ["bodies", last.bodies.map((b) => b.name).join(", ") || "–"],
-    ];
+    // Links are drawn with nodes and triangles that nothing computes with: their own numbers say more.
+    const { links, nodes, elements } = (m.facts ?? {}) as Record<string, number | undefined>;
+    const sizes: Fact[] = [];
+    const count = (name: string, value: unknown) => sizes.push([name, text(value)]);
+    if (!links) {
+      count("nodes", last.totalNodes);
+      count(last.plane ? "triangles" : "tetrahedra", last.totalElements);
+      count("surface triangles", last.triangles);
+    } else if (nodes) {
+      count("nodes", nodes);
+      count(last.totalElements ? "tetrahedra" : "triangles", last.totalElements || elements);
+    }
+    for (const name of ["links", "joints", "joint velocities", "loops", "gears"]) if (m.facts?.[name]) count(name, m.facts[name]);
+    const parts = last.bodies.map((b) => b.name);
+    if (parts.length <= 12) count(links ? "parts" : "bodies", parts.join(", ") || "–");
     if (m.obstacles.length) sizes.push(["obstacles", m.obstacles.map((o) => o.name || o.shape).join(", ")]);
     if (m.epochs.length > 1) sizes.push(["topology changes", String(m.epochs.length - 1)]);
     out.push(...list("Sizes", sizes));
   }
-  out.push(...list("Time per step", timePerStep(run)), ...list("Summary", entries(m.summary)), ...list("More", entries(m.facts)));
+  out.push(...list("Time per step", timePerStep(run)), ...list("Summary", entries(m.summary)), ...list("More", entries(m.facts).filter(([name]) => !shown.has(name))));
   if (last)
     out.push(
       ...list("This page", [

@@ -82,8 +82,21 @@ export class Marks {
       this.weights = new Float32Array(3 * count);
       const edges = new THREE.Matrix3();
       const a = new THREE.Vector3();
+      const e1 = new THREE.Vector3();
+      const e2 = new THREE.Vector3();
       for (let k = 0; k < count; ++k) {
         const [i, j, l, m] = [0, 1, 2, 3].map((c) => 3 * fibreTets[4 * k + c]);
+        if (l === m) {
+          // A triangle. The direction lies in it: w from the two equations e_k . (e1 w1 + e2 w2) = e_k . d.
+          e1.fromArray(rest, j).sub(a.fromArray(rest, i));
+          e2.fromArray(rest, l).sub(a);
+          const length = 0.45 * Math.sqrt(0.5 * a.crossVectors(e1, e2).length());
+          a.fromArray(fibreDirection, 3 * k).multiplyScalar(length);
+          const [a11, a12, a22, b1, b2] = [e1.dot(e1), e1.dot(e2), e2.dot(e2), e1.dot(a), e2.dot(a)];
+          const det = a11 * a22 - a12 * a12;
+          a.set((a22 * b1 - a12 * b2) / det, (a11 * b2 - a12 * b1) / det, 0).toArray(this.weights, 3 * k);
+          continue;
+        }
         const column = (n: number, d: number) => rest[n + d] - rest[i + d];
         edges.set(
           column(j, 0), column(l, 0), column(m, 0),
@@ -146,7 +159,7 @@ export class Marks {
           const x1 = x[3 * tets[4 * k + 1] + d] - x0;
           const x2 = x[3 * tets[4 * k + 2] + d] - x0;
           const x3 = x[3 * tets[4 * k + 3] + d] - x0;
-          const centre = x0 + (x1 + x2 + x3) / 4;
+          const centre = tets[4 * k + 2] === tets[4 * k + 3] ? x0 + (x1 + x2) / 3 : x0 + (x1 + x2 + x3) / 4;
           const half = this.weights[3 * k] * x1 + this.weights[3 * k + 1] * x2 + this.weights[3 * k + 2] * x3;
           out[6 * k + d] = centre - half;
           out[6 * k + 3 + d] = centre + half;

@@ -24,13 +24,17 @@ const dashes = [[], [7, 4], [2, 3], [9, 3, 2, 3], [12, 5], [4, 2], [1, 4]];
 const groups: Record<string, { title: string; unit: string }> = {
   energy: { title: "Energy", unit: "J" },
   liveliness: { title: "Liveliness", unit: "1/s" },
+  activation: { title: "Activation of the fibres", unit: "" },
+  torque: { title: "Torque of the motors", unit: "N m" },
+  power: { title: "Power", unit: "W" },
+  friction: { title: "Friction in the joints", unit: "N m" },
   phase: { title: "Time per step, by phase", unit: "ms" },
   dofs: { title: "Unknowns", unit: "" },
   iterations: { title: "Iterations", unit: "" },
   contacts: { title: "Contacts", unit: "" },
   residual: { title: "Residual", unit: "N" },
 };
-const order = ["energy", "liveliness", "dofs", "phase", "contacts", "iterations", "residual"];
+const order = ["energy", "activation", "torque", "power", "friction", "liveliness", "dofs", "phase", "contacts", "iterations", "residual"];
 const maxSeries = 7;
 
 const mean = (v: ArrayLike<number>) => {
@@ -88,11 +92,21 @@ export function plotSpecs(rows: Rows): PlotSpec[] {
     .filter(([group, series]) => !["contacts", "iterations", "residual"].includes(group) || !series.every((s) => constant(s.values)))
     .sort((a, b) => rank(a[0]) - rank(b[0]))
     .map(([group, series]) => ({
-      title: groups[group]?.title ?? capital(group.replaceAll("_", " ")),
+      title:
+        (groups[group]?.title ?? capital(group.replaceAll("_", " "))) +
+        (series.length > maxSeries ? `, ${maxSeries} largest of ${series.length}` : ""),
       unit: groups[group]?.unit ?? "",
       t,
-      series: series.slice(0, maxSeries),
+      series: largest(series),
     }));
+}
+
+// As many as fit, by their largest values, in their own order.
+function largest(series: Series[]): Series[] {
+  if (series.length <= maxSeries) return series;
+  const size = (s: Series) => Array.prototype.reduce.call(s.values, (a, v) => Math.max(a as number, Math.abs(v as number) || 0), 0) as number;
+  const least = series.map(size).sort((a, b) => b - a)[maxSeries - 1];
+  return series.filter((s) => size(s) >= least).slice(0, maxSeries);
 }
 
 // The height that gravity's energy is counted from is arbitrary, and a large constant would flatten all curves.
