@@ -21,6 +21,8 @@ constexpr double kDifferenceShare = 1e-3;
 
 constexpr double kArmijo = 1e-4;
 constexpr double kShortestStep = 1.0 / 1024;
+constexpr int kLeastPcg = 30;  // iterations that every factor is given, and
+constexpr double kStale = 3;   // how many factorisations' worth of them
 constexpr int kPcgLimit = 1000;
 constexpr int kLongestWait = 64;     // linearised steps between two trials of an old factor
 constexpr double kLeastRate = 0.05;  // of log |r| per iteration that a new factor is trusted with
@@ -400,9 +402,14 @@ bool NewtonSolver::line_search(Run& run, const VecX& d) {
 }
 
 // A search direction by conjugate gradients on A(x), to a loose tolerance. They notice where A is not
-// positive definite.
-void NewtonSolver::direction_pcg(Run& run, VecX& d) {
+// positive definite. When they take as long as several factorisations, the factor is useless: a new one then.
+bool NewtonSolver::direction_pcg(Run& run, VecX& d) {
   const VecX b = -run.point.r;
+  const bool plain = options_.choice.linear == Linear::kPlain;
+  const int limit =
+      plain ? kPcgLimit
+            : std::max(kLeastPcg, static_cast<int>(kStale * cost_.factor / (cost_.solve + cost_.multiply)));
+  bool stale = false;
   auto solve_with = [&](fem::Projection projection) {
     {
       auto phase = run.clock.phase("assemble");
@@ -411,17 +418,25 @@ void NewtonSolver::direction_pcg(Run& run, VecX& d) {
     }
     auto phase = run.clock.phase("solve");
     const Preconditioner factor = [&](VecX& z) { factor_.precondition(z); };
-    const Preconditioner inverse =
-        options_.choice.linear == Linear::kPlain ? Preconditioner(BlockJacobi(A_)) : factor;
+    const Preconditioner inverse = plain ? Preconditioner(BlockJacobi(A_)) : factor;
     const PcgResult result = pcg([&](const VecX& p, VecX& y) { multiply(A_, p, y); }, b, inverse,
-                                 options_.pcg_tolerance, kPcgLimit, d);
+                                 options_.pcg_tolerance, limit, d);
     run.report.pcg += result.iterations;
-    step_cost_ += result.iterations * cost_.solve;
+    step_cost_ += result.iterations * (cost_.solve + cost_.multiply);
+    stale = !plain && !result.converged && result.iterations == limit;
     return result.converged;
   };
-  if (options_.exact && solve_with(fem::Projection::kElastic)) return;
-  if (options_.exact) ++run.report.fallbacks["projected_matrix"];
-  solve_with(fem::Projection::kPsd);
+  auto solve = [&] {
+    if (options_.exact && (solve_with(fem::Projection::kElastic) || stale)) return;
+    if (options_.exact) ++run.report.fallbacks["projected_matrix"];
+    solve_with(fem::Projection::kPsd);
+  };
+  solve();
+  if (!stale) return true;
+  ++run.report.fallbacks["refreshed_factor"];
+  if (!make_factor(run, run.x)) return false;
+  solve();
+  return true;
 }
 
 // Algorithm 5.4, or Newton's method with a factor of its own in every iteration.
@@ -437,7 +452,7 @@ NewtonSolver::End NewtonSolver::newton(Run& run, int limit) {
       d = -run.point.r;
       direct_.solve(d);
     } else {
-      direction_pcg(run, d);
+      if (!direction_pcg(run, d)) return End::kBroken;
     }
     if (!line_search(run, d)) return End::kNoDescent;
   }

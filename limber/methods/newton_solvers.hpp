@@ -119,7 +119,7 @@ class NewtonSolver {
   template <class Factor>
   bool factor_positive(Run& run, const VecX& x, const MatrixKey& key, const VecX* x_later, bool contact,
                        Factor&& factor);
-  void direction_pcg(Run& run, VecX& d);
+  bool direction_pcg(Run& run, VecX& d);
   bool line_search(Run& run, const VecX& d);
   enum class End { kConverged, kLimit, kNoDescent, kBroken };
   End newton(Run& run, int limit);
