@@ -100,18 +100,12 @@ void BodyContact::pose(const VecX& x0, const VecX& guess, const VecX& c, double 
   c_ = c;
   g_ = g;
   pairs_.clear();
-  const std::vector<Inside> inside1 = surfaces_.inside(guess);
-  const std::vector<Near> near = surfaces_.sweep(x0, guess, margin_, inside0_);
-  for (const Near& s : near) {
+  for (const Near& s : surfaces_.sweep(x0, guess, margin_, inside0_)) {
     const Inside* was = find(inside0_, s);
-    const Inside* is = find(inside1, s);
-    const Index face = was ? (s.nearest >= 0 ? s.nearest : was->face)
-                           : (s.entered >= 0 ? s.entered : (is ? is->face : s.nearest));
+    const Index face =
+        was ? (s.nearest >= 0 ? s.nearest : was->face) : (s.entered >= 0 ? s.entered : s.nearest);
     pairs_.push_back(start(make_pair(s.site, s.piece, face), was));
   }
-  for (const Inside& i : inside1)
-    if (!find(near, i)) pairs_.push_back(make_pair(i.site, i.piece, i.face));
-  std::sort(pairs_.begin(), pairs_.end(), before<Pair, Pair>);
 }
 
 bool BodyContact::revise(const VecX& x) {
@@ -240,17 +234,23 @@ void BodyContact::add_stiffness(const VecX& x, bool exact, BlockMatrix& A) const
       for (int i = 0; i < 4; ++i)
         for (int j = 0; j < 4; ++j) H.block<3, 3>(3 * i, 3 * j) += pair.weight[i] * pair.weight[j] * T;
     }
+    bool coupled = true;
+    for (int i = 1; i < 4; ++i)
+      coupled = coupled && A.pattern->find(std::max(pair.nodes[0], pair.nodes[i]),
+                                           std::min(pair.nodes[0], pair.nodes[i])) >= 0;
     for (int i = 0; i < 4; ++i)
       for (int j = 0; j < 4; ++j)
-        if (pair.nodes[i] >= pair.nodes[j])
+        if (pair.nodes[i] >= pair.nodes[j] && (coupled || (i == 0) == (j == 0)))
           A.block(A.pattern->find(pair.nodes[i], pair.nodes[j])) += H.block<3, 3>(3 * i, 3 * j);
   }
 }
 
 bool BodyContact::touching(const VecX& x) const {
-  return std::any_of(pairs_.begin(), pairs_.end(), [&](const Pair& pair) {
-    return pair.limit > 0 || gap(pair, x).value < std::max(0.0, pair.start);
-  });
+  return std::any_of(pairs_.begin(), pairs_.end(), [&](const Pair& pair) { return presses(pair, x); });
+}
+
+bool BodyContact::presses(const Pair& pair, const VecX& x) {
+  return pair.limit > 0 || gap(pair, x).value < 0;  // start <= 0
 }
 
 BodyContact::Summary BodyContact::summary(const VecX& x) const {

@@ -55,10 +55,11 @@ class BodyContact {
   const std::vector<Index>& tunnelled() const { return tunnelled_; }
 
   double add_force(const VecX& x, VecX& f) const;
-  // A's pattern must have the blocks of all pairs. `exact`: the second derivative of the energy; otherwise
-  // every pair's is made positive semi-definite.
+  // `exact`: the second derivative of the energy; otherwise every pair's is made positive semi-definite.
+  // Where A's pattern lacks a block of a pair, the node and the face are left uncoupled.
   void add_stiffness(const VecX& x, bool exact, BlockMatrix& A) const;
-  // Whether some pair has a stiffness at x.
+  // Whether the pair, and whether any, has a stiffness at x.
+  static bool presses(const Pair& pair, const VecX& x);
   bool touching(const VecX& x) const;
 
   const std::vector<Pair>& pairs() const { return pairs_; }

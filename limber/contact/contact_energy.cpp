@@ -29,6 +29,7 @@ void ContactEnergy::pose(const VecX& x0, double t0, const VecX& guess, double t,
     placement_.push_back(placement_at(o, t));
   }
   const auto n = static_cast<std::ptrdiff_t>(model_.nodes.size());
+  seen_.resize(model_.nodes.size() * model_.obstacles.size());
   std::vector<std::vector<Candidate>> found(static_cast<std::size_t>((n + kStretch - 1) / kStretch));
   parallel_ranges(n, kStretch, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
     auto& out = found[static_cast<std::size_t>(begin / kStretch)];
@@ -36,11 +37,16 @@ void ContactEnergy::pose(const VecX& x0, double t0, const VecX& guess, double t,
       const Index i = model_.nodes[k];
       const Vec3 x = node(x0, i);
       for (std::size_t o = 0; o < model_.obstacles.size(); ++o) {
+        Seen& seen = seen_[static_cast<std::size_t>(k) * model_.obstacles.size() + o];
+        const double step = 2 * (node(guess, i) - x).norm();
+        if (model_.obstacles[o].motion.empty() && seen.distance - (x - seen.x).norm() > step + margin_)
+          continue;
         const SurfacePoint now = closest_point(model_.obstacles[o], before[o], x);
+        seen = {x, now.distance};
         const Vec3 local = before[o].to_local(now.x);
         const Vec3 travel = placement_[o].to_world(local) - now.x;  // of the obstacle's point
         // A node may end elsewhere than expected.
-        const double reach = 2 * (node(guess, i) - x).norm() + travel.norm() + margin_;
+        const double reach = step + travel.norm() + margin_;
         if (now.distance > reach) continue;
         Candidate a;
         a.node = i;

@@ -56,8 +56,16 @@ class ContactEnergy {
     bool clear(const Vec3& x) const { return (x - expected).squaredNorm() < clearance * clearance; }
   };
 
+  // How far a node was from an obstacle that stands still when it was last looked at. It cannot be nearer now
+  // by more than it has moved.
+  struct Seen {
+    Vec3 x = Vec3::Zero();
+    double distance = 0;  // [m]
+  };
+
   const ContactModel& model_;
   double damping_, slip_speed_, margin_;
+  std::vector<Seen> seen_;  // node by node
   double g_ = 0;
   bool touching_ = false;
   std::vector<Placement> placement_;  // of the obstacles at the end of the stage

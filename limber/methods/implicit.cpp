@@ -173,6 +173,7 @@ class Implicit final : public Stepper {
       r = solver_.solve(*stage_, context, state.factor, x, standing_, clock_);
       add(r);
     }
+    if (const int n = stage_->uncoupled(x)) total_.fallbacks["uncoupled_contact"] += n;
     return r.converged;
   }
 

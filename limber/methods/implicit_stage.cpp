@@ -91,25 +91,37 @@ void ImplicitStage::pose_contact(const VecX& x0, double t0, const VecX& guess, d
   if (!bodies_) return;
   bodies_->pose(x0, guess, c_, rule_.gamma);
   bodies_touch_ = bodies_->touching(x0) || bodies_->touching(guess);
-  cover_pairs();
+  cover_pairs(x0, guess);
 }
 
 bool ImplicitStage::revise_contact(const VecX& x) {
   if (!bodies_ || !bodies_->revise(x)) return false;
-  cover_pairs();
+  cover_pairs(x, x);
   return true;
 }
 
-// Makes the pattern anew when it lacks a block of a pair. Old pairs stay in it, as bodies that rest or slide
-// on each other come back to the same few faces, unless they have become the greater part.
-bool ImplicitStage::cover_pairs() {
-  const auto covered = [&](const BodyContact::Pair& pair) {
-    for (const Index i : pair.nodes)
-      if (pattern_->find(std::max(i, pair.nodes[0]), std::min(i, pair.nodes[0])) < 0) return false;
-    return true;  // the corners of a face share an element
-  };
+bool ImplicitStage::covered(const BodyContact::Pair& pair) const {
+  return std::all_of(pair.nodes.begin(), pair.nodes.end(), [&](Index i) {  // the corners share an element
+    return pattern_->find(std::max(i, pair.nodes[0]), std::min(i, pair.nodes[0])) >= 0;
+  });
+}
+
+int ImplicitStage::uncoupled(const VecX& x) const {
+  if (!bodies_) return 0;
+  return static_cast<int>(std::count_if(
+      bodies_->pairs().begin(), bodies_->pairs().end(),
+      [&](const BodyContact::Pair& pair) { return BodyContact::presses(pair, x) && !covered(pair); }));
+}
+
+// Makes the pattern anew, with all pairs, when it lacks a block of a pair that presses. Old pairs stay in it,
+// as bodies that rest or slide on each other come back to the same few faces, unless they have become the
+// greater part.
+void ImplicitStage::cover_pairs(const VecX& x0, const VecX& x1) {
   const auto& pairs = bodies_->pairs();
-  if (std::all_of(pairs.begin(), pairs.end(), covered)) return false;
+  if (std::all_of(pairs.begin(), pairs.end(), [&](const BodyContact::Pair& pair) {
+        return covered(pair) || !(BodyContact::presses(pair, x0) || BodyContact::presses(pair, x1));
+      }))
+    return;
   std::vector<std::array<std::int64_t, 4>> list;
   for (const BodyContact::Pair& pair : pairs)
     list.push_back({pair.nodes[0], pair.nodes[1], pair.nodes[2], pair.nodes[3]});
@@ -122,7 +134,6 @@ bool ImplicitStage::cover_pairs() {
   for (const auto& nodes : list) coupled_.insert(coupled_.end(), nodes.begin(), nodes.end());
   make_pattern();
   ++pattern_changes_;
-  return true;
 }
 
 void ImplicitStage::set_coupled(const std::vector<std::int64_t>& coupled) {

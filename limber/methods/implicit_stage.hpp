@@ -67,14 +67,15 @@ class ImplicitStage {
   bool revise_contact(const VecX& x);
   const BodyContact* bodies() const { return bodies_ ? &*bodies_ : nullptr; }
 
-  // Contacts between bodies couple nodes that no element joins: A has the blocks of the elements and of all
-  // pairs since the pattern was made last. It is made anew only when a pair needs a block that it lacks.
+  // Contacts between bodies couple nodes that no element joins: A has the blocks of the elements and of many
+  // pairs. The pattern is made anew only when a pair that presses needs a block that it lacks.
   const std::shared_ptr<const BlockPattern>& pattern() const { return pattern_; }
   // What the pattern has besides elements: four nodes a pair. Part of the state, since it decides the order
   // of elimination.
   const std::vector<std::int64_t>& coupled() const { return coupled_; }
   void set_coupled(const std::vector<std::int64_t>& coupled);
   int pattern_changes() const { return pattern_changes_; }  // by contacts, so far
+  int uncoupled(const VecX& x) const;  // pairs that press at x and lack a block all the same
 
   struct Point {
     double energy = 0;    // E(x) up to a constant [J]
@@ -107,7 +108,8 @@ class ImplicitStage {
  private:
   const fem::StrainTerm* strain() const { return strain_.weight > 0 ? &strain_ : nullptr; }
   void build(const VecX& x, const MatrixKey& key, fem::Projection projection, bool contact, BlockMatrix& A);
-  bool cover_pairs();
+  bool covered(const BodyContact::Pair& pair) const;
+  void cover_pairs(const VecX& x0, const VecX& x1);
   void make_pattern();
   void eliminate(const MatrixKey& key, BlockMatrix& A) const;
 
