@@ -189,5 +189,89 @@ TEST(BodyContact, RestartIsExact) {
   }
 }
 
+// Soft blocks that fall into a box without a lid, one across the other.
+std::shared_ptr<Scene> pile_scene(const std::string& solver) {
+  auto scene = blocks_scene(
+      {Vec3(-0.05, 0, 0.01), Vec3(0.055, 0.01, 0.015), Vec3(0.0, 0.005, 0.125), Vec3(0.01, 0.0, 0.235)},
+      "sdirk2", solver);
+  for (BodySpec& body : scene->bodies) body.generate->nodes = {3, 3, 3};
+  scene->bodies[2].rotation = Vec3(0.1, -0.1, 0.7);
+  scene->gravity = Vec3(0, 0, -9.81);
+  scene->contact.stiffness = 0;  // from the material
+  scene->contact.friction = 0.4;
+  scene->method_options["strain_damping"] = 5e-3;
+  scene->method_options["contact_damping"] = 5e-3;
+  scene->method_options["slip_speed"] = 0.02;
+  for (const Vec3& n : {Vec3(0, 0, 1), Vec3(1, 0, 0), Vec3(-1, 0, 0), Vec3(0, 1, 0), Vec3(0, -1, 0)}) {
+    ObstacleSpec wall;
+    wall.name = "wall" + std::to_string(scene->obstacles.size());
+    wall.shape = "plane";
+    wall.normal = n;
+    wall.point = n.z() > 0 ? Vec3(0, 0, 0) : Vec3(-0.2 * n);
+    wall.friction = 0.3;
+    scene->obstacles.push_back(wall);
+  }
+  return scene;
+}
+
+TEST(BodyContact, APileComesToRestOnTheFloor) {
+  auto scene = pile_scene("auto");
+  Simulation sim(scene, make_implicit);
+  double contacts = 0, depth = 0;
+  for (int k = 0; k < 150; ++k) {
+    const StepReport r = sim.step();
+    contacts = r.extra.at("body_contacts");
+    depth = std::max(depth, r.extra.at("body_depth"));
+    EXPECT_EQ(r.extra.at("body_tunnelled"), 0) << "step " << k;
+  }
+  EXPECT_GT(contacts, 3);
+  EXPECT_LT(depth, 0.01);  // of blocks of 0.1 m
+  const Diagnostics d = measure(sim.model(), sim.state(), {});
+  EXPECT_LT(d.kinetic, 2e-3);  // they came with 4 J
+  // The lower two carry the upper two: everything's weight is on the floor, and nobody is under it.
+  double ground = 0;
+  for (std::size_t k = 0; k < sim.model().contact.nodes.size(); ++k) {
+    const double z = sim.state().x[3 * sim.model().contact.nodes[k] + 2];
+    EXPECT_GT(z, -0.005);
+    ground += sim.model().contact.stiffness[k] * std::max(0.0, -z);
+  }
+  EXPECT_NEAR(ground, 4 * 9.81, 0.05 * 4 * 9.81);
+}
+
+TEST(BodyContact, SolversAgreeWhileBodiesCollide) {
+  std::vector<VecX> x;
+  for (const std::string solver : {"newton-direct", "newton-pcg", "newton-l0", "hybrid-l1", "qlb", "auto"}) {
+    auto scene = pile_scene(solver);
+    scene->method_options["tolerance_relative"] = 1e-9;
+    scene->method_options["tolerance_absolute"] = 1e-8;
+    Simulation sim(scene, make_implicit);
+    double contacts = 0;
+    for (int k = 0; k < 9; ++k) contacts += sim.step().extra.at("body_contacts");
+    EXPECT_GT(contacts, 5) << solver;
+    x.push_back(sim.state().x);
+    EXPECT_LT((x.back() - x.front()).cwiseAbs().maxCoeff(), 1e-7) << solver;
+  }
+}
+
+TEST(BodyContact, ThePatternOfContactsSurvivesARestart) {
+  for (const std::string solver : {"newton-direct", "auto"}) {
+    auto scene = pile_scene(solver);
+    Simulation whole(scene, make_implicit), broken(scene, make_implicit);
+    for (int k = 0; k < 16; ++k) {
+      whole.step();
+      if (k % 3 == 2) {  // another program goes on from the state
+        const State state = broken.state();
+        Simulation next(scene, make_implicit);
+        next.restore(state);
+        next.step();
+        ASSERT_EQ(whole.state().x, next.state().x) << solver << " step " << k;
+        ASSERT_EQ(whole.state().coupled_nodes, next.state().coupled_nodes) << solver << " step " << k;
+      }
+      broken.restore(whole.state());
+    }
+    EXPECT_FALSE(whole.state().coupled_nodes.empty()) << solver;
+  }
+}
+
 }  // namespace
 }  // namespace limber
