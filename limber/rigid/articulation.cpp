@@ -285,7 +285,7 @@ void add_robot(const Json& j, const std::string& folder, Drawing& d, std::vector
     l.name = named(l.name);
     d.links.push_back(std::move(l));
   }
-  const Pose place{exp_rotation(vec3(j, "rotation")), vec3(j, "position")};
+  const Pose place = Pose{exp_rotation(vec3(j, "rotation")), vec3(j, "position")} * robot.root_frame;
   const bool free = text(j, "base") == "free";
   Joint base;
   base.name = prefix + "/base";

@@ -348,6 +348,7 @@ class Reader {
             child->shapes.push_back(s);
           }
           out_.root = j.child;
+          out_.root_frame = out_.root_frame * j.frame;
           out_.notices.push_back(
               fmt::format("the massless root \"{}\" was joined to \"{}\"", j.parent, j.child));
           erase_link(j.parent);

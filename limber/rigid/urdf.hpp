@@ -8,6 +8,7 @@ namespace limber::rigid {
 struct UrdfRobot {
   std::string name;
   std::string root;            // the link from which all others hang
+  Pose root_frame;             // where it is in the frame of the file's own root
   bool root_massless = false;  // the root is only a frame: its children must hang from the world
   std::vector<Link> links;     // without a massless root
   std::vector<Joint> joints;

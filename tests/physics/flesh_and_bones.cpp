@@ -141,9 +141,12 @@ TEST(FleshAndBones, EnergyOfTheMuscleIsAccountedForToTheOrderOfTheStep) {
     }
     return std::abs(measure(s.model(), s.state(), activation).total() - before - work) / largest;
   };
-  const double coarse = unexplained("0.004"), fine = unexplained("0.001");
-  EXPECT_LT(fine, 0.5 * coarse);
-  EXPECT_LT(fine, 0.2);
+  // What is missing is what the steps damp, most of it in modes that they do not resolve: hence less than
+  // first order.
+  const double coarse = unexplained("0.004"), middle = unexplained("0.002"), fine = unexplained("0.001");
+  EXPECT_LT(middle, 0.65 * coarse);
+  EXPECT_LT(fine, 0.65 * middle);
+  EXPECT_LT(fine, 0.01);
 }
 
 TEST(FleshAndBones, RestartIsExact) {

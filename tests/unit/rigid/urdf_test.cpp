@@ -1,7 +1,10 @@
+#include <limber/contact/contact_model.hpp>
 #include <limber/core/error.hpp>
+#include <limber/rigid/articulation.hpp>
 #include <limber/rigid/bisp.hpp>
 #include <limber/rigid/link_surfaces.hpp>
 #include <limber/rigid/urdf.hpp>
+#include <limber/scene/scene.hpp>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -166,6 +169,68 @@ TEST(Urdf, MimicJointsAndMassesThatOthersCarry) {
   };
   EXPECT_NEAR(q("close"), 0.03, 1e-9);
   EXPECT_NEAR(q("follow"), -0.028, 1e-9);
+}
+
+Articulation load(const std::string& robot) {
+  const auto scene = nlohmann::ordered_json::parse(
+      R"({"links": [], "joints": [], "loops": [], "springs": [], "gears": [],
+          "method": {"type": "joints", "friction": "bisp"}, "robots": [)" +
+      robot + "]}");
+  return build_articulation(scene, LIMBER_SOURCE_DIR "/tests/unit/rigid/data");
+}
+
+TEST(Urdf, AnArmAsItsMakersDescribeIt) {
+  const Articulation a = load(R"({"name": "r", "file": "arm6.urdf", "base": "fixed",
+                                          "position": [1, 0, 0], "rotation": [0, 0, 0]})");
+  EXPECT_EQ(a.mechanism.velocities, 6);
+  double mass = 0;
+  for (const Link& l : a.mechanism.links) mass += l.inertia.mass;
+  EXPECT_NEAR(mass, 4.0 + 3.7 + 8.4 + 2.3 + 1.2 + 1.2 + 0.25, 1e-12);
+  Motion motion;
+  update_motion(a.mechanism, a.q, a.v, motion);
+  // The world joint lifts the arm onto its table.
+  const Vec3 shoulder = motion.links[static_cast<std::size_t>(a.mechanism.find_link("r/shoulder"))].pose.p;
+  EXPECT_LT((shoulder - Vec3(1, 0, 0.589)).norm(), 1e-9);
+  JointState state{a.q, a.v, {}};
+  StepSettings s;
+  s.gravity = Vec3(0, 0, -9.81);
+  for (int k = 0; k < 100; ++k) step_bisp(a.mechanism, {}, {}, {}, k * s.h, s, state);
+  EXPECT_GT((state.q - a.q).norm(), 0.1);  // it falls, unpowered
+}
+
+TEST(Urdf, AFourLeggedRobotStandsOnItsFeet) {
+  std::string joints;
+  for (const char* leg : {"FR", "FL", "RR", "RL"}) {
+    const std::string name = leg;
+    joints +=
+        (joints.empty() ? "\"" : ", \"") + name + R"(_hip_joint": {"q": 0, "stiffness": 200, "damping": 5})";
+    joints += ", \"" + name + R"(_thigh_joint": {"q": 0.8, "stiffness": 200, "damping": 5})";
+    joints += ", \"" + name + R"(_calf_joint": {"q": -1.6, "stiffness": 200, "damping": 5})";
+  }
+  const Articulation a = load(R"({"name": "d", "file": "dog.urdf", "base": "free", "position": [0, 0, 0.32],
+                      "rotation": [0, 0, 0], "joints": {)" +
+                              joints + "}}");
+  EXPECT_EQ(a.mechanism.velocities, 6 + 12);
+  ObstacleSpec spec;
+  spec.shape = "plane";
+  spec.normal = Vec3::UnitZ();
+  const Obstacle floor = make_obstacle(spec, ".", 0.8);
+  JointState state{a.q, a.v, {}};
+  StepSettings s;
+  s.h = 2e-3;
+  s.gravity = Vec3(0, 0, -9.81);
+  StepOutcome out;
+  double mass = 0;
+  for (const Link& l : a.mechanism.links) mass += l.inertia.mass;
+  Motion motion;
+  for (int k = 0; k < 1500; ++k) {
+    update_motion(a.mechanism, state.q, state.v, motion);
+    out = step_bisp(a.mechanism, a.surfaces, find_contacts(a, {floor}, motion, k * s.h, s.h), {}, k * s.h, s,
+                    state);
+  }
+  EXPECT_NEAR(out.contact_normal.sum(), 9.81 * mass, 0.02 * 9.81 * mass);
+  EXPECT_GT(0.32 + state.q[2], 0.25);  // the trunk
+  EXPECT_LT(state.v.norm(), 0.02);
 }
 
 TEST(Urdf, FramesThatMoveButCarryNothingAreHeld) {
