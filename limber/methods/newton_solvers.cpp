@@ -168,6 +168,8 @@ SolverReport NewtonSolver::solve(ImplicitStage& stage, const StageContext& conte
     report.why = fmt::format("element {} gave a force that is not finite", point.first_bad);
     return report;
   }
+  fresh_ = false;
+  distrust_ = false;
   std::swap(run.point, point);
   report.first_residual = run.point.norm;
   run.target = std::max({options_.absolute, options_.relative * run.point.norm, run.point.rounding});
@@ -283,6 +285,7 @@ bool NewtonSolver::recall(Run& run) {
 
 bool NewtonSolver::make_factor(Run& run, const VecX& x) {
   describe(run, x);
+  fresh_ = true;
   const double before = step_cost_;
   if (!rebuild(run, true)) return false;
   // A matrix that is not positive definite costs two factorisations.
@@ -334,11 +337,12 @@ bool NewtonSolver::factor_positive(Run& run, const VecX& x, const MatrixKey& key
     if (x_later) run.stage.matrix(*x_later, key, A_later_, projection, contact);
     step_cost_ += cost_.assemble * (x_later ? 2 : 1);
   };
-  if (options_.exact) {
+  // Just positive definite is not enough: directions may be so long that no part of them leads down.
+  if (options_.exact && !distrust_) {
     build(fem::Projection::kElastic);
     if (attempt()) return true;
-    ++run.report.fallbacks["projected_matrix"];
   }
+  if (options_.exact) ++run.report.fallbacks["projected_matrix"];
   build(fem::Projection::kPsd);
   if (attempt()) return true;
   for (double shift = 1e-9; shift < 1; shift *= 100) {
@@ -427,7 +431,7 @@ bool NewtonSolver::direction_pcg(Run& run, VecX& d) {
     return result.converged;
   };
   auto solve = [&] {
-    if (options_.exact && (solve_with(fem::Projection::kElastic) || stale)) return;
+    if (options_.exact && !distrust_ && (solve_with(fem::Projection::kElastic) || stale)) return;
     if (options_.exact) ++run.report.fallbacks["projected_matrix"];
     solve_with(fem::Projection::kPsd);
   };
@@ -454,7 +458,12 @@ NewtonSolver::End NewtonSolver::newton(Run& run, int limit) {
     } else {
       if (!direction_pcg(run, d)) return End::kBroken;
     }
-    if (!line_search(run, d)) return End::kNoDescent;
+    if (line_search(run, d)) {
+      distrust_ = false;
+    } else {
+      if (!options_.exact || distrust_) return End::kNoDescent;
+      distrust_ = true;
+    }
   }
   return End::kConverged;
 }
@@ -484,7 +493,7 @@ NewtonSolver::End NewtonSolver::lbfgs(Run& run, int limit) {
   Lbfgs pairs(options_.history);
   Progress progress(run.point.norm);
   FactorRecord& record = run.record;
-  bool fresh = record.steps == 0;  // made for this stage
+  bool fresh = fresh_;
   const double iteration = cost_.solve + cost_.force + cost_.vectors;
   // What a new factor brought, from when it was made until it was given up or no longer needed.
   const auto learn = [&] {
@@ -516,17 +525,22 @@ NewtonSolver::End NewtonSolver::lbfgs(Run& run, int limit) {
       ++run.report.quasi;
       step_cost_ += cost_.solve + cost_.vectors;
       renew = !line_search(run, d);
-      if (renew && fresh && progress.steps() == 0) return End::kNoDescent;
+      if (renew && fresh && progress.steps() == 0) {
+        if (!options_.exact || distrust_) return End::kNoDescent;
+        distrust_ = true;
+      }
     }
     if (renew) {
       ++run.report.fallbacks["renewed_factor"];
       learn();
       if (!make_factor(run, run.x)) return End::kBroken;
+      if (distrust_) with_contact_ = true;  // the record does not tell: it serves this step only
       pairs.clear();
       progress = Progress(run.point.norm);
       fresh = true;
       continue;
     }
+    distrust_ = false;
     pairs.add(run.x - x0, run.point.r - r0);
     progress.add(run.point.norm);
   }

@@ -131,6 +131,8 @@ class NewtonSolver {
   Cholesky direct_;    // of newton-direct
   std::shared_ptr<const BlockPattern> analyzed_;
   FactorRecord made_from_;     // what factor_ is of
+  bool fresh_ = false;         // factor_ was made for the stage that is being solved
+  bool distrust_ = false;      // the exact matrix gave a direction that leads nowhere
   bool with_contact_ = false;  // and of contacts, which a record does not know
   CostModel cost_;
   double step_cost_ = 0;  // of the current step
