@@ -1,5 +1,7 @@
 #include <limber/contact/body_contact.hpp>
 
+#include <limber/contact/ramp.hpp>
+
 #include <algorithm>
 #include <cmath>
 
@@ -13,6 +15,7 @@ using Near = BodySurfaces::Near;
 
 constexpr double kBodyStiffness = 4;  // times E sqrt(area): both bodies usually have nodes in the contact
 constexpr double kMargin = 0.25;   // sizes of a face: how near a node must come to be looked at in any case
+constexpr double kSoft = 0.01;     // sizes of a face: depth over which a contact grows stiff
 constexpr double kShallow = 0.05;  // sizes of a face: what is wrong by less is left to the next stage
 constexpr double kFar = 3;         // greatest coordinate of a projection that a face still gives friction to
 constexpr double kBeyond = 0.3;    // barycentric: so far beyond an edge a face does not press any more
@@ -82,7 +85,7 @@ BodyContact::Pair BodyContact::start(Pair pair, bool inside) const {
   if (!inside) return pair;
   const Gap at = gap(pair, x0_);
   pair.start = min0(at.value);
-  pair.limit = options_.friction * -pair.stiffness * pair.start;
+  pair.limit = options_.friction * -pair.stiffness * ramp(at.value, kSoft * surfaces_.edge()).first;
   pair.n = at.n;
   pair.weight = at.w;
   for (int i = 0; i < 4; ++i) {
@@ -171,21 +174,21 @@ bool BodyContact::revise(const VecX& x) {
 
 double BodyContact::add_force(const VecX& x, VecX& f) const {
   double energy = 0;
-  const double slip = g_ * options_.slip_speed;
+  const double slip = g_ * options_.slip_speed, soft = kSoft * surfaces_.edge();
   for (const Pair& pair : pairs_) {
     const Gap at = gap(pair, x);
     const double damping = options_.damping * pair.stiffness / g_;
-    const double in = min0(at.value), deeper = min0(at.value - pair.start);
-    energy += 0.5 * pair.stiffness * in * in + 0.5 * damping * deeper * deeper;
-    const Vec3 normal = -(pair.stiffness * in + damping * deeper) * at.n;
+    const Ramp in = ramp(at.value, soft), deeper = ramp(at.value - pair.start, slip);
+    energy += pair.stiffness * in.value + damping * deeper.value;
+    const Vec3 normal = -(pair.stiffness * in.first + damping * deeper.first) * at.n;
     Vec3 tangential = Vec3::Zero();
     if (pair.limit > 0) {
       Vec3 u = -pair.origin;
       for (int i = 0; i < 4; ++i) u += pair.weight[i] * Vec3(node(x, pair.nodes[i]));
       u -= pair.n.dot(u) * pair.n;
-      const double length = u.norm();
-      energy += pair.limit * (length < slip ? 0.5 * length * length / slip : length - 0.5 * slip);
-      tangential = -pair.limit / std::max(length, slip) * u;
+      const Ramp s = slide(u.norm(), slip);
+      energy += pair.limit * s.value;
+      tangential = -pair.limit * s.first * u;
     }
     for (int i = 0; i < 4; ++i) node(f, pair.nodes[i]) += at.w[i] * normal + pair.weight[i] * tangential;
   }
@@ -194,13 +197,13 @@ double BodyContact::add_force(const VecX& x, VecX& f) const {
 
 void BodyContact::add_stiffness(const VecX& x, bool exact, BlockMatrix& A) const {
   using Mat12 = Eigen::Matrix<double, 12, 12>;
-  const double slip = g_ * options_.slip_speed;
+  const double slip = g_ * options_.slip_speed, soft = kSoft * surfaces_.edge();
   for (const Pair& pair : pairs_) {
     const Gap at = gap(pair, x);
     const double damping = options_.damping * pair.stiffness / g_;
-    const double first = pair.stiffness * min0(at.value) + damping * min0(at.value - pair.start);  // dE/dgap
-    double second = at.value < 0 ? pair.stiffness : 0.0;
-    if (at.value < pair.start) second += damping;
+    const Ramp in = ramp(at.value, soft), deeper = ramp(at.value - pair.start, slip);
+    const double first = pair.stiffness * in.first + damping * deeper.first;  // dE/dgap
+    const double second = pair.stiffness * in.second + damping * deeper.second;
     if (second == 0 && pair.limit == 0) continue;
     Mat12 H = Mat12::Zero();
     if (second > 0) {
@@ -229,8 +232,9 @@ void BodyContact::add_stiffness(const VecX& x, bool exact, BlockMatrix& A) const
       for (int i = 0; i < 4; ++i) u += pair.weight[i] * Vec3(node(x, pair.nodes[i]));
       u = P * u;
       const double length = u.norm();
-      const Mat3 T = length < slip ? Mat3(pair.limit / slip * P)
-                                   : Mat3(pair.limit / length * (P - u * u.transpose() / (length * length)));
+      const Ramp s = slide(length, slip);
+      Mat3 T = pair.limit * s.first * P;
+      if (length > 0) T += pair.limit * (s.second - s.first) / (length * length) * u * u.transpose();
       for (int i = 0; i < 4; ++i)
         for (int j = 0; j < 4; ++j) H.block<3, 3>(3 * i, 3 * j) += pair.weight[i] * pair.weight[j] * T;
     }

@@ -1,5 +1,6 @@
 #include <limber/contact/contact_energy.hpp>
 
+#include <limber/contact/ramp.hpp>
 #include <limber/core/parallel.hpp>
 
 #include <algorithm>
@@ -84,15 +85,15 @@ double ContactEnergy::add_force(const VecX& x, VecX& f) const {
     const Vec3 xi = node(x, a.node);
     if (a.limit == 0 && a.clear(xi)) continue;
     const SurfacePoint at = closest_point(model_.obstacles[o], placement_[o], xi);
-    const double gap = min0(at.distance), deeper = min0(at.distance - a.start);
-    const double damping = damping_ * a.stiffness / g_;
-    energy += 0.5 * a.stiffness * gap * gap + 0.5 * damping * deeper * deeper;
-    Vec3 force = -(a.stiffness * gap + damping * deeper) * at.n;
+    const double gap = min0(at.distance), damping = damping_ * a.stiffness / g_;
+    const Ramp deeper = ramp(at.distance - a.start, slip);
+    energy += 0.5 * a.stiffness * gap * gap + damping * deeper.value;
+    Vec3 force = -(a.stiffness * gap + damping * deeper.first) * at.n;
     if (a.limit > 0) {
       const Vec3 u = tangent(a.n) * (xi - a.origin);
-      const double length = u.norm();
-      energy += a.limit * (length < slip ? 0.5 * length * length / slip : length - 0.5 * slip);
-      force -= a.limit / std::max(length, slip) * u;
+      const Ramp s = slide(u.norm(), slip);
+      energy += a.limit * s.value;
+      force -= a.limit * s.first * u;
     }
     node(f, a.node) += force;
   }
@@ -108,16 +109,15 @@ void ContactEnergy::add_stiffness(const VecX& x, BlockMatrix& A) const {
     const SurfacePoint at = closest_point(model_.obstacles[o], placement_[o], xi);
     auto D = A.block(A.pattern->col_begin[a.node]);
     double normal = at.distance < 0 ? a.stiffness : 0.0;
-    if (at.distance < a.start) normal += damping_ * a.stiffness / g_;
+    normal += damping_ * a.stiffness / g_ * ramp(at.distance - a.start, slip).second;
     D += normal * at.n * at.n.transpose();
     if (a.limit == 0) continue;
     const Mat3 P = tangent(a.n);
     const Vec3 u = P * (xi - a.origin);
     const double length = u.norm();
-    if (length < slip)
-      D += a.limit / slip * P;
-    else
-      D += a.limit / length * (P - u * u.transpose() / (length * length));
+    const Ramp s = slide(length, slip);
+    D += a.limit * s.first * P;
+    if (length > 0) D += a.limit * (s.second - s.first) / (length * length) * u * u.transpose();
   }
 }
 
