@@ -18,10 +18,15 @@ void report_links(const rigid::Articulation& a, const rigid::StepOutcome& out, d
       motors = true;
     }
   if (motors) report.extra["power/motors"] = out.motor_work / h;
-  if (!a.surfaces.empty()) report.extra["power/friction"] = out.friction_work / h;
+  bool dry = false;
+  for (const rigid::Joint& j : m.joints) dry |= j.dry_friction > 0;
+  if (dry || !a.surfaces.empty()) report.extra["power/friction"] = out.friction_work / h;
   if (a.surfaces.size() <= kMostColumns)
     for (std::size_t i = 0; i < a.surfaces.size(); ++i)
       report.extra["friction/" + a.surfaces[i].name] = out.friction_torque[static_cast<Eigen::Index>(i)];
+  if (dry && a.surfaces.size() + m.joints.size() <= kMostColumns)
+    for (const rigid::Joint& j : m.joints)
+      if (j.dry_friction > 0) report.extra["friction/" + j.name] += out.dry_friction[j.v_begin];
   if (!m.loops.empty()) report.extra["loop_error"] = out.loop_error;
   report.iterations = out.iterations;
   report.contacts += static_cast<Index>((out.contact_normal.array() > 0).count());

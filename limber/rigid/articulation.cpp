@@ -173,6 +173,7 @@ Joint read_joint(const Json& j) {
   read_limits(j, joint);
   joint.stiffness = j.value("stiffness", 0.0);
   joint.damping = j.value("damping", 0.0);
+  joint.dry_friction = j.value("dry_friction", 0.0);
   if (j.contains("rest"))
     joint.rest =
         joint.type == JointType::kSpherical ? VecX(quaternion(vec3(j, "rest"))) : numbers(j.at("rest"));
@@ -316,6 +317,7 @@ void add_robot(const Json& j, const std::string& folder, Drawing& d, std::vector
       const Json& s = *it->second;
       if (s.contains("q")) joint.q = numbers(s.at("q"));
       if (s.contains("damping")) joint.damping = number(s, "damping");
+      if (s.contains("dry_friction")) joint.dry_friction = number(s, "dry_friction");
       if (s.contains("stiffness")) joint.stiffness = number(s, "stiffness");
       if (s.contains("rest")) joint.rest = numbers(s.at("rest"));
       if (s.contains("motor")) joint.motor = read_motor(s.at("motor"));

@@ -36,7 +36,8 @@ constexpr double kShare = 1e-5;
 struct Tangent {
   Row row;
   Index surface = -1, point = -1;  // of an inner surface, or
-  Index contact = -1;
+  Index contact = -1;              // of a contact, or
+  Index joint = -1;                // dry friction about the axis of a joint
 };
 
 class Bisp {
@@ -91,6 +92,13 @@ class Bisp {
           tangents_.push_back(tangent);
         }
     }
+    for (Index i = 0; i < m_.size(); ++i)
+      if (m_.joints[at(i)].dry_friction > 0) {
+        Tangent tangent;
+        tangent.row = axis_row(m_, motion_, i);
+        tangent.joint = i;
+        tangents_.push_back(tangent);
+      }
     for (std::size_t i = 0; i < contacts_.size(); ++i) {
       const Contact& c = contacts_[i];
       if (!(c.mu > 0)) continue;
@@ -240,7 +248,11 @@ class Bisp {
     return H.llt().solve(NM * f);
   }
 
+  // Stands for all points of a pin or slider.
+  bool shared(const Tangent& t) const { return t.surface >= 0 && surfaces_[at(t.surface)].one_tangent(); }
+
   double bound(const Tangent& t) const {
+    if (t.joint >= 0) return s_.h * m_.joints[at(t.joint)].dry_friction;
     if (t.contact >= 0) {
       for (std::size_t i = 0; i < rows_.size(); ++i)
         if (rows_[i].kind == RowKind::kContact && rows_[i].owner == t.contact)
@@ -305,8 +317,7 @@ class Bisp {
     first_.clear();
     for (std::size_t i = 0; i < tangents_.size(); ++i) {
       const Tangent& t = tangents_[i];
-      if (t.contact >= 0 || !surfaces_[at(t.surface)].one_tangent() || t.point == 0)
-        first_.push_back(static_cast<Index>(i));
+      if (!shared(t) || t.point == 0) first_.push_back(static_cast<Index>(i));
     }
     const auto n = static_cast<Index>(first_.size());
     std::vector<Row> rows;
@@ -346,7 +357,7 @@ class Bisp {
     for (std::size_t u = 0; u < first_.size(); ++u) {
       const double x = beta_[static_cast<Eigen::Index>(u)];
       const Tangent& t = tangents_[at(first_[u])];
-      if (t.contact >= 0 || !surfaces_[at(t.surface)].one_tangent()) {
+      if (!shared(t)) {
         add(t.row, x, f_beta_);
         continue;
       }
@@ -363,9 +374,7 @@ class Bisp {
     for (Index i = 0; i < n; ++i) {
       const Tangent& t = tangents_[at(first_[at(i)])];
       g[i] -= t.row.rhs;
-      hi[i] = t.contact < 0 && surfaces_[at(t.surface)].one_tangent()
-                  ? surfaces_[at(t.surface)].mu * pressure_[at(t.surface)].sum()
-                  : bound(t);
+      hi[i] = shared(t) ? surfaces_[at(t.surface)].mu * pressure_[at(t.surface)].sum() : bound(t);
     }
     solve_friction(g, hi);
     spread();
@@ -425,6 +434,7 @@ class Bisp {
       }
     out.friction_torque = VecX::Zero(static_cast<Eigen::Index>(surfaces_.size()));
     out.load.assign(surfaces_.size(), 0.0);
+    out.dry_friction = VecX::Zero(m_.velocities);
     if (rubs) {
       multiply_J(m_, motion_, v_, phi_);
       out.friction_work = f_beta_.dot(phi_);
@@ -451,6 +461,7 @@ class Bisp {
     std::vector<Vec6> wrench(surfaces_.size(), Vec6::Zero());
     const auto share = [&](const Tangent& t, double x) {
       if (t.surface >= 0) wrench[at(t.surface)] += x * t.row.ja;
+      if (t.joint >= 0) out.dry_friction[m_.joints[at(t.joint)].v_begin] = x / s_.h;
     };
     if (maximal()) {
       for (std::size_t i = 0; i < tangents_.size(); ++i)
@@ -458,9 +469,8 @@ class Bisp {
     } else {
       for (std::size_t u = 0; u < first_.size(); ++u) {
         const Tangent& t = tangents_[at(first_[u])];
-        if (t.contact >= 0) continue;
         const double x = beta_[static_cast<Eigen::Index>(u)];
-        if (!surfaces_[at(t.surface)].one_tangent()) {
+        if (!shared(t)) {
           share(t, x);
           continue;
         }

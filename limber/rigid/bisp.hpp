@@ -53,6 +53,7 @@ struct StepOutcome {
   VecX motor;             // per velocity: torque of speed motors [N m or N], zero elsewhere
   VecX
       friction_torque;  // per inner surface: friction torque about a pin, force along a slider, torque's norm
+  VecX dry_friction;    // per velocity: torque of dry friction [N m or N]
   VecX contact_normal;  // per contact: impulse / h [N]
   std::vector<double> load;  // per inner surface: sum of |multipliers| / h [N]
   double friction_work = 0;  // on the mechanism during the step, negative [J]

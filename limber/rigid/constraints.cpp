@@ -65,6 +65,20 @@ void loop_rows(const Mechanism& m, const Motion& motion, Index loop, std::vector
   }
 }
 
+Row axis_row(const Mechanism& m, const Motion& motion, Index joint) {
+  const Joint& j = m.joints[at(joint)];
+  const LinkMotion& l = motion.links[at(joint)];
+  const Vec3 axis = l.joint_axes * j.axis;
+  if (j.type == JointType::kPrismatic)
+    return point_row(motion, joint, l.origin, j.parent_link, l.origin, axis);
+  Row r;
+  r.a = joint;
+  r.b = j.parent_link;
+  r.ja.head<3>() = axis;
+  if (r.b >= 0) r.jb.head<3>() = -axis;
+  return r;
+}
+
 Row sliding_row(const Motion& motion, const Contact& c, const Vec3& d) {
   Row r = point_row(motion, c.link, c.x, -1, Vec3::Zero(), d);
   r.kind = RowKind::kContact;

@@ -38,6 +38,10 @@ struct Contact {
 // The sliding of the contact's point along d (a unit vector) relative to the obstacle.
 Row sliding_row(const Motion& motion, const Contact& contact, const Vec3& d);
 
+// The velocity of a revolute or prismatic joint, as its two links see it: a pure torque, or a force through
+// its origin.
+Row axis_row(const Mechanism& mechanism, const Motion& motion, Index joint);
+
 // How a violated loop is brought back. Velocity rows are relaxed by rhs = -rate * g; `project` moves the
 // position onto the loops after the step, to rounding.
 struct Stabilisation {

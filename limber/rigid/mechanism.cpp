@@ -115,6 +115,12 @@ void check_joint(Joint& j, std::vector<std::string>& faults) {
   }
   if (j.stiffness < 0 || j.damping < 0)
     faults.push_back(fmt::format("{}: stiffness and damping must not be negative", where));
+  if (!(j.dry_friction >= 0) || !std::isfinite(j.dry_friction))
+    faults.push_back(fmt::format("{}: dry friction is {:g}, expected at least 0", where, j.dry_friction));
+  if (j.dry_friction > 0 && nv != 1)
+    faults.push_back(
+        fmt::format("{}: dry friction needs a joint with one degree of freedom, a {} joint has {}", where,
+                    to_string(j.type), nv));
   if (j.motor.kind != MotorKind::kNone) {
     if (nv != 1)
       faults.push_back(fmt::format("{}: a motor needs a joint with one degree of freedom, a {} joint has {}",

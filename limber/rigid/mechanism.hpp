@@ -88,6 +88,8 @@ struct Joint {
   double stiffness = 0;  // torque -stiffness * (q - rest) [N m/rad or N/m]
   double damping = 0;    // torque -damping * v [N m s/rad or N s/m]
   VecX rest;             // empty: the initial position
+  // Friction that no load changes, of joints with one degree of freedom [N m or N].
+  double dry_friction = 0;
   Motor motor;
   JointFriction friction;
 

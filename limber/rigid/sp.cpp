@@ -77,6 +77,7 @@ struct ContactRow {
   Row row;
   bool inner = false;  // of an inner surface: takes part in friction at `surface`, `point`
   Index surface = -1, point = -1, contact = -1;
+  Index joint = -1;  // dry friction of a joint
 };
 
 class Sp {
@@ -135,7 +136,7 @@ class Sp {
   }
 
   void push(const Row& row, bool inner = false, Index surface = -1, Index point = -1, Index contact = -1) {
-    rows_.push_back({row, inner, surface, point, contact});
+    rows_.push_back({row, inner, surface, point, contact, -1});
   }
 
   void fill_rows() {
@@ -284,16 +285,19 @@ class Sp {
       for (std::size_t k = 0; k < s.points.size(); ++k)
         for (const Vec3& d : s.points[k].tangents)
           tangents_.push_back({inner_row(motion_, s, a * s.points[k].x, a.R * d), true, static_cast<Index>(i),
-                               static_cast<Index>(k)});
+                               static_cast<Index>(k), -1, -1});
     }
     inner_tangents_ = static_cast<Index>(tangents_.size());
+    for (Index i = 0; i < m_.size(); ++i)
+      if (m_.joints[at(i)].dry_friction > 0)
+        tangents_.push_back({axis_row(m_, motion_, i), false, -1, -1, -1, i});
     for (std::size_t i = 0; i < contacts_.size(); ++i) {
       const Contact& c = contacts_[i];
       if (!(c.mu > 0)) continue;
       Vec3 t1, t2;
       rigid::tangents(c.n, t1, t2);
       for (const Vec3& d : {t1, t2})
-        tangents_.push_back({sliding_row(motion_, c, d), false, -1, -1, static_cast<Index>(i)});
+        tangents_.push_back({sliding_row(motion_, c, d), false, -1, -1, static_cast<Index>(i), -1});
     }
   }
 
@@ -401,6 +405,10 @@ class Sp {
     for (Eigen::Index i = 0; i < n; ++i) {
       const ContactRow& t = tangents_[static_cast<std::size_t>(i)];
       g[i] = dot(t.row, free) - t.row.rhs;
+      if (t.joint >= 0) {
+        hi[i] = s_.h * m_.joints[at(t.joint)].dry_friction;
+        continue;
+      }
       double pressure = 0;
       for (std::size_t k = 0; k < rows_.size(); ++k) {
         const ContactRow& r = rows_[k];
@@ -441,6 +449,11 @@ class Sp {
     for (std::size_t i = 0; i < surfaces_.size(); ++i)
       out.friction_torque[static_cast<Eigen::Index>(i)] =
           friction_number(m_, motion_, surfaces_[i], wrench[i]) / s_.h;
+    out.dry_friction = VecX::Zero(m_.velocities);
+    for (std::size_t i = 0; i < tangents_.size(); ++i)
+      if (tangents_[i].joint >= 0)
+        out.dry_friction[m_.joints[at(tangents_[i].joint)].v_begin] =
+            beta_[static_cast<Eigen::Index>(i)] / s_.h;
     state_.friction = beta_.head(inner_tangents_);
     state_.phi = phi_;
     for (Index i = 0; i < m_.size(); ++i) {

@@ -279,11 +279,9 @@ class Reader {
     if (limit && (limit->has("effort") || limit->has("velocity"))) ignored_effort_ = true;
     if (const Element* dynamics = e->child("dynamics")) {
       j.damping = number(dynamics, "damping", what, 0);
-      if (number(dynamics, "friction", what, 0) > 0)
-        out_.notices.push_back(
-            fmt::format("{}: its friction is a plain torque and was left out; give the joint a pin "
-                        "radius and mu in the scene",
-                        what));
+      if (velocity_numbers(j.type) == 1) j.dry_friction = number(dynamics, "friction", what, 0);
+      if (j.damping < 0 || j.dry_friction < 0)
+        fail(dynamics, what + ": damping and friction must not be negative");
     }
     out_.joints.push_back(std::move(j));
   }

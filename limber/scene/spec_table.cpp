@@ -222,6 +222,7 @@ constexpr Entry kEntries[] = {
     {.path = "/joints/*[planar]/rest", .type = kNumbers, .unit = "m, m, rad", .text = "Where its spring is slack; the initial position when absent."},
     {.path = "/joints/*[spherical]/rest", .type = kNumbers, .unit = "rad", .text = "Rotation vector where its spring is slack; the initial one when absent."},
     {.path = "/joints/*[revolute,prismatic,universal,spherical,planar]/damping", .type = kNumber, .unit = "N m s/rad, N s/m", .fallback = "0", .range = at_least(0), .text = "Viscous resistance."},
+    {.path = "/joints/*[revolute,prismatic]/dry_friction", .type = kNumber, .unit = "N m, N", .fallback = "0", .range = at_least(0), .text = "Friction that does not depend on the load, as data sheets give it."},
     {.path = "/joints/*[revolute,prismatic]/motor", .type = kRef, .ref = "motor", .text = "Drives the joint."},
     {.path = "/joints/*[revolute,prismatic,spherical]/friction", .type = kRef, .ref = "bearing", .text = "The surfaces inside it that rub; none when absent."},
 
@@ -273,6 +274,7 @@ constexpr Entry kEntries[] = {
     {.path = "/robots/*/joints/*", .type = kObject, .text = "One joint."},
     {.path = "/robots/*/joints/*/q", .type = kNumber, .unit = "rad, m", .text = "Initial position."},
     {.path = "/robots/*/joints/*/damping", .type = kNumber, .unit = "N m s/rad, N s/m", .range = at_least(0), .text = "Viscous resistance."},
+    {.path = "/robots/*/joints/*/dry_friction", .type = kNumber, .unit = "N m, N", .range = at_least(0), .text = "Friction that does not depend on the load."},
     {.path = "/robots/*/joints/*/stiffness", .type = kNumber, .unit = "N m/rad, N/m", .range = at_least(0), .text = "Spring towards rest."},
     {.path = "/robots/*/joints/*/rest", .type = kNumber, .unit = "rad, m", .text = "Where its spring is slack; the initial position when absent."},
     {.path = "/robots/*/joints/*/motor", .type = kRef, .ref = "motor", .text = "Drives the joint."},

@@ -71,6 +71,47 @@ TEST(JointsFriction, ASliderOnAnInclineAcceleratesAsInTextbooks) {
   }
 }
 
+TEST(JointsFriction, DryFrictionStopsAFlywheelAsOnPaper) {
+  // A constant torque: the speed falls by tau / I per second and stays at zero. Gravity loads the pin, to no
+  // effect.
+  const double torque = 0.02, speed = 3, h = 2e-3;
+  std::vector<Link> links{box_link("arm", Vec3(0.1, 0.1, 0.1), Vec3::Zero(), 1000),
+                          box_link("wheel", Vec3(0.3, 0.3, 0.02), Vec3::Zero(), 1000)};
+  std::vector<Joint> joints{joint("arm", JointType::kFixed, "world", Vec3::Zero(), Vec3::UnitZ()),
+                            joint("wheel", JointType::kRevolute, "arm", Vec3(0.2, 0, 0), Vec3::UnitZ())};
+  joints[1].dry_friction = torque;
+  joints[1].v = numbers({speed});
+  const Mechanism m = make_mechanism(links, joints);
+  const double I = m.links[1].inertia.I(2, 2), stop = speed * I / torque;
+  ASSERT_LT(stop, 6);
+  for (const int way : {0, 1, 2}) {
+    JointState state = start(m);
+    MaximalState floating = to_maximal(m, state);
+    StepSettings s = settings(h);
+    s.space = way == 1 ? FrictionSpace::kMaximal : FrictionSpace::kReduced;
+    // The weight dwarfs the friction: only a tight tolerance on the reactions sees it.
+    s.staggered.tolerance = 1e-12;
+    s.staggered.max_iterations = 1000;
+    SpSettings sp;
+    sp.h = h;
+    sp.staggered = s.staggered;
+    StepOutcome out;
+    for (int k = 1; k <= std::lround(1.2 * stop / h); ++k) {
+      if (way == 2) {
+        out = step_sp(m, {}, {}, (k - 1) * h, sp, floating);
+        to_reduced(m, floating, state);
+      } else {
+        out = step_bisp(m, {}, {}, {}, (k - 1) * h, s, state);
+      }
+      const double exact = std::max(0.0, speed - torque / I * k * h);
+      ASSERT_NEAR(state.v[0], exact, 1e-3 * speed) << way << " " << k;
+      if (exact > 0.1) {
+        ASSERT_NEAR(out.dry_friction[0], -torque, 1e-6) << way;
+      }
+    }
+  }
+}
+
 Mechanism chain(int n, double mu, double radius) {
   std::vector<Link> links;
   std::vector<Joint> joints;

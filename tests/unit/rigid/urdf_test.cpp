@@ -121,7 +121,7 @@ const std::string kGripper = R"(<robot name="gripper">
   <joint name="pitch" type="revolute"><parent link="wrist"/><child link="cross"/><axis xyz="0 1 0"/>
     <limit lower="-1" upper="1" effort="5" velocity="2"/></joint>
   <joint name="roll" type="continuous"><parent link="cross"/><child link="palm"/><axis xyz="0 0 1"/>
-    <origin xyz="0 0 0.05"/></joint>
+    <origin xyz="0 0 0.05"/><dynamics damping="0.01" friction="0.2"/></joint>
   <joint name="close" type="prismatic"><parent link="palm"/><child link="left"/><axis xyz="1 0 0"/>
     <limit lower="0.01" upper="0.04" effort="1" velocity="1"/></joint>
   <joint name="follow" type="prismatic"><parent link="palm"/><child link="right"/><axis xyz="1 0 0"/>
@@ -134,6 +134,7 @@ TEST(Urdf, MimicJointsAndMassesThatOthersCarry) {
   UrdfRobot robot = parse_urdf(kGripper, "gripper.urdf");
   ASSERT_EQ(robot.gears.size(), 1u);
   EXPECT_EQ(robot.gears[0].ratio, -1);
+  for (const Joint& j : robot.joints) EXPECT_EQ(j.dry_friction, j.name == "roll" ? 0.2 : 0.0) << j.name;
   for (const Joint& j : robot.joints)
     if (j.name == "follow") {
       EXPECT_NEAR(j.q[0], -0.008, 1e-15);  // the leader starts at its lower limit
