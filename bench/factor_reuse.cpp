@@ -375,7 +375,7 @@ int main(int argc, char** argv) {
   std::string out;
   std::int64_t steps = 0;
   int threads = 0, scale = 1;
-  app.add_option("--figure", wanted, "5.4, 5.4p, 5.5, 5.5p, 5.7, 5.9; all when absent");
+  app.add_option("--figure", wanted, "5.4, 5.4p, 5.5, 5.5p, 5.7, 5.9, 5.13; all when absent");
   app.add_option("--solver", only, "only these solvers (newton-direct is always the first)");
   app.add_option("--steps", steps, "steps of every run; 0: to the scene's end");
   app.add_option("--threads", threads, "0: all cores");

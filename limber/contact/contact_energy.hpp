@@ -1,15 +1,15 @@
 // Contact with obstacles as an energy of the nodes' positions, for solvers that go down an energy.
 //
 //   E(x) = K/2 min(0, gap(x))^2                                      penalty [J]
-//        + d K / (2 g) min(0, gap(x) - min(0, gap_k))^2              damping: resists going deeper only
+//        + d K / g  ramp(gap(x) - min(0, gap_k))                     damping: resists going deeper only
 //        + mu N s(|P (x - c - g w)|)                                 friction
 //
 // gap is the signed distance from the obstacle where it is at the end of the stage, gap_k that of the start
 // of the step, g the stage's effective time step and (x - c)/g its velocity, w that of the obstacle's point,
-// P = I - n nT. s(u) = u^2/(2 e) up to e = g times the slip speed and u - e/2 beyond, so that friction is
-// viscous below the slip speed and Coulomb's above it. N and n of friction are those of the start of the
-// step (lagged), which is what makes it the gradient of an energy. The first derivatives are continuous;
-// gap's own second derivative is left out of the stiffness, which is positive semi-definite for it.
+// P = I - n nT. ramp and s (ramp.hpp) are smooth over e = g times the slip speed: friction is viscous below
+// the slip speed and Coulomb's above it. N and n of friction are those of the start of the step (lagged),
+// which is what makes it the gradient of an energy. gap's own second derivative is left out of the stiffness,
+// which is positive semi-definite for it.
 #pragma once
 
 #include <limber/contact/detect.hpp>

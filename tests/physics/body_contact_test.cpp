@@ -189,6 +189,32 @@ TEST(BodyContact, RestartIsExact) {
   }
 }
 
+TEST(BodyContact, NoticesNodesThatGoThroughABody) {
+  const Model model = build_model(blocks_scene({Vec3::Zero(), Vec3(0.013, 0.008, 0.15)}, "bdf1"));
+  const VecX x0 = initial_state(model).x;
+  const auto lowered = [&](double by) {
+    VecX x = x0;
+    for (Index i = 0; i < model.nodes(); ++i)
+      if (model.body_of_node[i] == 1) x[3 * i + 2] -= by;
+    return x;
+  };
+  BodyContact contact = contact_of(model);
+  contact.pose(x0, x0, x0, 0.01);
+  EXPECT_TRUE(contact.pairs().empty());
+  EXPECT_FALSE(contact.revise(lowered(0.02)));  // still above
+  EXPECT_TRUE(contact.revise(lowered(0.06)));   // 0.01 m into it: pairs are added
+  EXPECT_TRUE(contact.tunnelled().empty());
+  const std::size_t inside = contact.pairs().size();
+  EXPECT_GT(inside, 8u);
+  contact.pose(x0, x0, x0, 0.01);
+  EXPECT_TRUE(contact.revise(lowered(0.35)));  // out below
+  EXPECT_GT(contact.tunnelled().size(), 8u);
+  // A guess that is in there shows them beforehand, and no revision is needed.
+  contact.pose(x0, lowered(0.06), x0, 0.01);
+  EXPECT_GE(contact.pairs().size(), inside);
+  EXPECT_FALSE(contact.revise(lowered(0.06)));
+}
+
 // Soft blocks that fall into a box without a lid, one across the other.
 std::shared_ptr<Scene> pile_scene(const std::string& solver) {
   auto scene = blocks_scene(
