@@ -414,8 +414,7 @@ class Bisp {
   // ---------------------------------------------------------------------
 
   void finish(bool rubs, StepOutcome& out) {
-    if (!v_.allFinite())
-      throw Error(ErrorKind::kSimulation, "a joint velocity is not finite; try a smaller time step");
+    if (!v_.allFinite()) throw Error(ErrorKind::kSimulation, "a joint velocity is not finite");
     const double h = s_.h;
     out.motor = VecX::Zero(m_.velocities);
     out.contact_normal = VecX::Zero(static_cast<Eigen::Index>(contacts_.size()));

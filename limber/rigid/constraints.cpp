@@ -286,7 +286,7 @@ void ConstrainedSolver::solve(const VecX& b, VecX& v, VecX& lambda) const {
   if (!report.converged || !lambda.allFinite())
     throw Error(ErrorKind::kSimulation,
                 fmt::format("contact and loop impulses: the quadratic program of {} rows did not "
-                            "converge (residual {:g}); try a smaller time step",
+                            "converge (residual {:g})",
                             n, report.residual));
   v.noalias() += Y_ * lambda;
 }

@@ -426,8 +426,7 @@ class Sp {
   double inverse_mass_norm(const VecX& f) const { return f.dot(velocity(f)); }
 
   void finish(StepOutcome& out) {
-    if (!phi_.allFinite())
-      throw Error(ErrorKind::kSimulation, "a link velocity is not finite; try a smaller time step");
+    if (!phi_.allFinite()) throw Error(ErrorKind::kSimulation, "a link velocity is not finite");
     out.friction_work = f_beta_.dot(phi_);
     out.motor = VecX::Zero(m_.velocities);
     out.load.assign(surfaces_.size(), 0.0);
