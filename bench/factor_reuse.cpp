@@ -221,9 +221,10 @@ std::string summary(const Figure& figure, const std::vector<Group>& groups) {
     for (const Result& r : *g.results) {
       body += r.failure.empty() ? fmt::format(" {:.2f} ({:.2f}) |", r.cpu, g.results->front().cpu / r.cpu)
                                 : fmt::format(" failed at step {} |", r.steps);
+      if (!r.failure.empty()) continue;
       if (r.solver == "auto")
         automatic = r.cpu;
-      else if (r.failure.empty())
+      else
         best = std::min(best, r.cpu);
     }
     body += automatic > 0 ? fmt::format(" {:.2f} |\n", automatic / best) : " |\n";

@@ -20,9 +20,9 @@ using Linear = SolverChoice::Linear;
 constexpr double kDifferenceShare = 1e-3;
 
 constexpr double kArmijo = 1e-4;
-constexpr double kShortestStep = 1.0 / 1024;
-constexpr int kLeastPcg = 30;  // iterations that every factor is given, and
-constexpr double kStale = 3;   // how many factorisations' worth of them
+constexpr double kShortestStep = 1e-9;  // a matrix that is nearly singular makes directions far too long
+constexpr int kLeastPcg = 30;           // iterations that every factor is given, and
+constexpr double kStale = 3;            // how many factorisations' worth of them
 constexpr int kPcgLimit = 1000;
 constexpr int kLongestWait = 64;     // linearised steps between two trials of an old factor
 constexpr double kLeastRate = 0.05;  // of log |r| per iteration that a new factor is trusted with
