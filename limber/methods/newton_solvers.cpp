@@ -26,7 +26,7 @@ constexpr double kStale = 3;            // how many factorisations' worth of the
 constexpr int kPcgLimit = 1000;
 constexpr int kLongestWait = 64;     // linearised steps between two trials of an old factor
 constexpr double kLeastRate = 0.05;  // of log |r| per iteration that a new factor is trusted with
-constexpr double kRenewal = 1.25;    // how much cheaper a new factor must look
+constexpr double kRenewal = 1.5;     // how much cheaper a new factor must look
 
 // The last pairs s = x1 - x0, y = r1 - r0, on top of an initial inverse.
 class Lbfgs {
@@ -511,7 +511,8 @@ NewtonSolver::End NewtonSolver::lbfgs(Run& run, int limit) {
       // Where |r| goes up and down, or where this factor was new itself, rates promise nothing: then a factor
       // must have been worked with for as long as one costs.
       const bool predictable = progress.steady() && !fresh;
-      renew = kRenewal * with_new < stay && (predictable || progress.steps() * iteration >= record.price);
+      renew = kRenewal * with_new < stay &&
+              (predictable || progress.steps() * iteration >= kRenewal * record.price);
     } else if (progress.steps() >= options_.quasi_iterations) {
       renew = progress.remaining(run.target) > options_.quasi_iterations;
     }
