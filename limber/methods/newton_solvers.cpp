@@ -230,9 +230,10 @@ void NewtonSolver::end_step(FactorRecord& record) {
     forget(record);
     return;
   }
+  // Only what this factor is to blame for: not what came before it in the step in which it was made.
   record.steps += 1;
-  record.cost += step_cost_;
-  record.last_cost = step_cost_;
+  record.cost += step_cost_ - cost_before_;
+  record.last_cost = step_cost_ - cost_before_;
 }
 
 void NewtonSolver::forget(FactorRecord& record) {
@@ -312,6 +313,7 @@ void NewtonSolver::describe(Run& run, const VecX& x) {
   record.gamma = key.gamma;
   record.fixed = key.fixed;
   record.activation = key.activation;
+  cost_before_ = step_cost_;
   record.steps = 0;
   record.cost = 0;
   record.last_cost = 0;

@@ -90,7 +90,7 @@ class NewtonSolver {
                             const VecX& rhs, FactorRecord& record, VecX& d, PhaseClock& clock);
 
   // Around every step; the end only after it has succeeded.
-  void begin_step() { step_cost_ = 0; }
+  void begin_step() { step_cost_ = cost_before_ = 0; }
   void end_step(FactorRecord& record);
   // The pattern of A has changed: nothing is left of the kept factor.
   void forget(FactorRecord& record);
@@ -135,7 +135,7 @@ class NewtonSolver {
   bool distrust_ = false;      // the exact matrix gave a direction that leads nowhere
   bool with_contact_ = false;  // and of contacts, which a record does not know
   CostModel cost_;
-  double step_cost_ = 0;  // of the current step
+  double step_cost_ = 0, cost_before_ = 0;  // of the current step, and of it before the factor was made
   BlockMatrix A_, A_later_;
   ImplicitStage::Point trial_;
   VecX x_trial_;
