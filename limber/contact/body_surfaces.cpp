@@ -3,6 +3,7 @@
 #include <limber/contact/surface_nodes.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/mesh/surface.hpp>
+#include <limber/mesh/surface_tree.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -69,24 +70,6 @@ Box box_of(std::span<const Index> corners, auto&& place) {
 }
 
 }  // namespace
-
-double squared_distance(const Vec3& p, const Vec3& a, const Vec3& b, const Vec3& c) {
-  const Vec3 ab = b - a, ac = c - a, n = cross(ab, ac);
-  const double nn = n.squaredNorm();
-  if (nn > 0) {
-    const double v = cross(p - a, ac).dot(n) / nn, w = cross(ab, p - a).dot(n) / nn;
-    if (v >= 0 && w >= 0 && v + w <= 1) {
-      const double h = (p - a).dot(n);
-      return h * h / nn;
-    }
-  }
-  auto segment = [&](const Vec3& s, const Vec3& e) {
-    const Vec3 d = e - s;
-    const double length = d.squaredNorm(), t = length > 0 ? std::clamp((p - s).dot(d) / length, 0.0, 1.0) : 0;
-    return (p - s - t * d).squaredNorm();
-  };
-  return std::min({segment(a, b), segment(b, c), segment(c, a)});
-}
 
 BodySurfaces::BodySurfaces(const fem::ElementInput& mesh) : rest_(mesh.rest) {
   for (const Tet& t : mesh.elements)
@@ -204,7 +187,7 @@ Index BodySurfaces::rest_face(const Vec3& X, const Piece& piece) const {
     for (const Index local : near) {
       const Index f = piece.face_begin + local;
       const Tri& t = faces_[f];
-      const double d = squared_distance(X, rest_[t[0]], rest_[t[1]], rest_[t[2]]);
+      const double d = (X - nearest_on_triangle(X, rest_[t[0]], rest_[t[1]], rest_[t[2]])).squaredNorm();
       if (d < least || (d == least && f < best)) {
         least = d;
         best = f;
@@ -317,7 +300,7 @@ BodySurfaces::Near BodySurfaces::sweep_one(Index site, Index piece_number, const
       }
     }
     if (face0 >= 0 && n.dot(way_in) < kSameWay * n.norm() * way_in.norm()) continue;
-    const double d = squared_distance(q, end.a, end.b, end.c), gap = at1 / n.norm();
+    const double d = (q - nearest_on_triangle(q, end.a, end.b, end.c)).squaredNorm(), gap = at1 / n.norm();
     // At an edge several faces are equally near: the one that the node is farthest in front of.
     const double same = 1e-12 * (d + least);
     if (d < least - same || (d <= least + same && out.nearest >= 0 && gap > front)) {

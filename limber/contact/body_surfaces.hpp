@@ -68,7 +68,4 @@ class BodySurfaces {
   std::vector<Vec3> normal_;  // of nodes at the end of a sweep, not of unit length
 };
 
-// Squared distance of p from the triangle a, b, c.
-double squared_distance(const Vec3& p, const Vec3& a, const Vec3& b, const Vec3& c);
-
 }  // namespace limber

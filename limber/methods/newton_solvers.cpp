@@ -1,6 +1,7 @@
 #include <limber/methods/newton_solvers.hpp>
 
 #include <limber/core/error.hpp>
+#include <limber/methods/lbfgs.hpp>
 #include <limber/methods/system.hpp>
 
 #include <algorithm>
@@ -27,42 +28,6 @@ constexpr int kPcgLimit = 1000;
 constexpr int kLongestWait = 64;     // linearised steps between two trials of an old factor
 constexpr double kLeastRate = 0.05;  // of log |r| per iteration that a new factor is trusted with
 constexpr double kRenewal = 1.5;     // how much cheaper a new factor must look
-
-// The last pairs s = x1 - x0, y = r1 - r0, on top of an initial inverse.
-class Lbfgs {
- public:
-  explicit Lbfgs(int pairs) : pairs_(static_cast<std::size_t>(pairs)) {}
-
-  void clear() { list_.clear(); }
-
-  void add(VecX s, VecX y) {
-    const double sy = s.dot(y);
-    if (pairs_ == 0 || !(sy > 1e-12 * s.norm() * y.norm())) return;  // would make the inverse indefinite
-    if (list_.size() == pairs_) list_.pop_front();
-    list_.push_back({std::move(s), std::move(y), 1 / sy});
-  }
-
-  // d <- H d, by the two-loop recursion; `initial` applies the inverse that the pairs correct.
-  template <class Initial>
-  void apply(VecX& d, Initial&& initial) const {
-    std::vector<double> a(list_.size());
-    for (std::size_t i = list_.size(); i-- > 0;) {
-      a[i] = list_[i].rho * list_[i].s.dot(d);
-      d -= a[i] * list_[i].y;
-    }
-    initial(d);
-    for (std::size_t i = 0; i < list_.size(); ++i)
-      d += (a[i] - list_[i].rho * list_[i].y.dot(d)) * list_[i].s;
-  }
-
- private:
-  struct Pair {
-    VecX s, y;
-    double rho;
-  };
-  std::size_t pairs_;
-  std::deque<Pair> list_;
-};
 
 bool same_factor(const FactorRecord& a, const FactorRecord& b) {
   return a.x.size() == b.x.size() && a.v.size() == b.v.size() && a.x == b.x && a.v == b.v && a.h == b.h &&

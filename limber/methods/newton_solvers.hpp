@@ -21,7 +21,6 @@
 #include <limber/linalg/pcg.hpp>
 #include <limber/methods/implicit_stage.hpp>
 
-#include <deque>
 #include <map>
 #include <string>
 

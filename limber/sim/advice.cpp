@@ -8,6 +8,8 @@
 
 namespace limber {
 
+constexpr std::size_t kListed = 4;  // free pieces: more are counted only
+
 std::vector<std::string> advice(const Model& model) {
   std::vector<std::string> out;
   const Scene& scene = *model.scene;
@@ -34,14 +36,24 @@ std::vector<std::string> advice(const Model& model) {
   if (model.articulation)
     for (const rigid::Attachment& a : model.articulation->attachments)
       held[static_cast<std::size_t>(a.node)] = 1;
-  if (scene.gravity.norm() > 0)
+  if (scene.gravity.norm() > 0) {
+    std::vector<const Piece*> free;
     for (const Piece& piece : model.pieces)
       if (std::none_of(piece.nodes.begin(), piece.nodes.end(),
-                       [&](Index i) { return held[static_cast<std::size_t>(i)]; })) {
-        const Index body = model.body_of_node[static_cast<std::size_t>(piece.nodes.front())];
+                       [&](Index i) { return held[static_cast<std::size_t>(i)]; }))
+        free.push_back(&piece);
+    const auto name = [&](const Piece* piece) {
+      const Index body = model.body_of_node[static_cast<std::size_t>(piece->nodes.front())];
+      return model.bodies[static_cast<std::size_t>(body)].name;
+    };
+    if (free.size() > kListed)
+      out.push_back(fmt::format("nothing holds {} pieces, of body \"{}\" to body \"{}\": they will fall",
+                                free.size(), name(free.front()), name(free.back())));
+    else
+      for (const Piece* piece : free)
         out.push_back(fmt::format("nothing holds a piece of body \"{}\" ({} nodes): it will fall",
-                                  model.bodies[static_cast<std::size_t>(body)].name, piece.nodes.size()));
-      }
+                                  name(piece), piece->nodes.size()));
+  }
   return out;
 }
 
