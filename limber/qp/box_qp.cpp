@@ -157,6 +157,8 @@ bool pivot(const Scaled& s, VecX& x, int limit, int& iterations) {
 double objective(const Scaled& s, const VecX& x) { return x.dot(0.5 * (s.H * x) + s.g); }
 
 double natural_residual(const Scaled& s, const VecX& x, const VecX& w) {
+  // The maximum below would step over them.
+  if (!x.allFinite() || !w.allFinite()) return std::numeric_limits<double>::quiet_NaN();
   double worst = 0;
   for (Eigen::Index i = 0; i < x.size(); ++i)
     worst = std::max(worst, std::abs(x[i] - clamp(x[i] - w[i], s.lo[i], s.hi[i])));
@@ -216,6 +218,7 @@ BoxQpReport finish(const Scaled& s, VecX& x, BoxQpReport report) {
   for (Eigen::Index i = 0; i < x.size(); ++i) x[i] = clamp(x[i], s.lo[i], s.hi[i]);
   const VecX w = s.H * x + s.g;
   report.residual = natural_residual(s, x, w);
+  if (!std::isfinite(report.residual)) report.converged = false;  // comparisons with NaN find nothing wrong
   x = x.cwiseProduct(s.scale);
   return report;
 }

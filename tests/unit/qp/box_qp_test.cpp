@@ -192,6 +192,15 @@ TEST(BoxQp, ResidualIsZeroOnlyAtTheSolution) {
   EXPECT_GT(box_qp_residual(p.H, p.g, p.lo, p.hi, x), 1e-3);
 }
 
+TEST(BoxQp, NumbersThatAreNoneAreNotSolved) {
+  const VecX lo = VecX::Constant(3, -1), hi = VecX::Constant(3, 1);
+  VecX g = VecX::Ones(3), x;
+  g[1] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_FALSE(solve_box_qp(MatX::Identity(3, 3), g, lo, hi, x).converged);
+  x.resize(0);
+  EXPECT_FALSE(solve_box_qp_pgs(MatX::Identity(3, 3), g, lo, hi, x).converged);
+}
+
 TEST(BoxQp, RefusesCrossedBounds) {
   const MatX H = MatX::Identity(1, 1);
   const VecX one = VecX::Ones(1), zero = VecX::Zero(1);
