@@ -17,7 +17,7 @@ struct FactorRecord {
   double t = 0, h = 0;             // time it belongs to, and time step then [s]
   std::int64_t steps = 0;          // steps it has served
   double cost = 0, last_cost = 0;  // of all these steps and of the last one, by the cost model
-  // What new factors have cost of late (0: none yet), and the mean decrease of log |r| per iteration with them.
+  // Cost of new factors of late (0: none yet), and the mean decrease of log |r| per iteration with them.
   double price = 0, fresh_rate = 3;
   // Linearised steps: how many are still done with a factor of their own before an old one is tried again,
   // and how many after the next trial that fails.

@@ -1,35 +1,16 @@
 // Mechanisms against theory and against themselves in other coordinates.
-#include "../unit/rigid/mechanisms.hpp"
+#include "mechanism_runs.hpp"
 
 #include <limber/core/error.hpp>
-#include <limber/rigid/sp.hpp>
 
 #include <gtest/gtest.h>
 
 #include <map>
-#include <numbers>
 
 namespace limber::rigid {
 namespace {
 
 using namespace testing;
-
-constexpr double kPi = std::numbers::pi;
-
-JointState start(const Mechanism& m) { return {initial_positions(m), initial_velocities(m), {}}; }
-
-StepSettings settings(double h, const Vec3& gravity = Vec3(0, -9.81, 0)) {
-  StepSettings s;
-  s.h = h;
-  s.gravity = gravity;
-  return s;
-}
-
-void run(const Mechanism& m, const StepSettings& s, double end, JointState& state) {
-  const std::vector<InnerSurface> surfaces = inner_surfaces(m);
-  const int n = static_cast<int>(std::lround(end / s.h));
-  for (int k = 0; k < n; ++k) step_bisp(m, surfaces, {}, {}, k * s.h, s, state);
-}
 
 // ---- pendulums against an integration that shares no code
 // -------------------------------------------------------

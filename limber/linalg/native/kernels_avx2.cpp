@@ -8,15 +8,7 @@ namespace limber::sparse::avx2 {
 #include <limber/linalg/native/kernels_simd_solve.hpp>
 
 extern const Kernels table;
-const Kernels table{"avx2",
-                    multiply,
-                    factor,
-                    solve_rows,
-                    add_update,
-                    forward,
-                    backward,
-                    one_side<ConstPanel>(),
-                    one_side<RoundedPanel>()};
+constexpr Kernels table = kernel_table("avx2");
 
 }  // namespace limber::sparse::avx2
 #endif

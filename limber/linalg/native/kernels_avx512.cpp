@@ -12,15 +12,7 @@ namespace limber::sparse::avx512 {
 #include <limber/linalg/native/kernels_simd_solve.hpp>
 
 extern const Kernels table;
-const Kernels table{"avx512",
-                    multiply,
-                    factor,
-                    solve_rows,
-                    add_update,
-                    forward,
-                    backward,
-                    one_side<ConstPanel>(),
-                    one_side<RoundedPanel>()};
+constexpr Kernels table = kernel_table("avx512");
 
 }  // namespace limber::sparse::avx512
 #endif

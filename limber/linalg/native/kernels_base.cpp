@@ -7,14 +7,6 @@ namespace limber::sparse::base {
 #include <limber/linalg/native/kernels_simd_solve.hpp>
 
 extern const Kernels table;
-const Kernels table{"base",
-                    multiply,
-                    factor,
-                    solve_rows,
-                    add_update,
-                    forward,
-                    backward,
-                    one_side<ConstPanel>(),
-                    one_side<RoundedPanel>()};
+constexpr Kernels table = kernel_table("base");
 
 }  // namespace limber::sparse::base

@@ -254,3 +254,15 @@ template <class P>
 constexpr OneSide<P> one_side() {
   return {forward_pivots<P>, forward_rows<P>, backward_rows<P>, backward_pivots<P>};
 }
+
+constexpr Kernels kernel_table(const char* name) {
+  return {name,
+          multiply,
+          factor,
+          solve_rows,
+          add_update,
+          forward,
+          backward,
+          one_side<ConstPanel>(),
+          one_side<RoundedPanel>()};
+}
