@@ -4,6 +4,7 @@
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/linalg/cholesky.hpp>
+#include <limber/linalg/native/kernels.hpp>
 #include <limber/methods/methods.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/scene/suggest.hpp>
@@ -71,7 +72,7 @@ int info(bool json, bool test) {
                                {"host", host_name()},
                                {"cpu", cpu_name()},
                                {"threads", cores},
-                               {"blas", libs.blas},
+                               {"kernels", sparse::kernels().name},
                                {"suitesparse", libs.suitesparse},
                                {"eigen", libs.eigen},
                                {"solvers", cholesky_backends()}};
@@ -83,9 +84,7 @@ int info(bool json, bool test) {
     fmt::print("limber       {} ({})\n", version(), commit());
     fmt::print("built with   {}, {}\n", compiler(), build_type());
     fmt::print("machine      {}, {}, {} threads\n", host_name(), cpu_name(), cores);
-    fmt::print(
-        "BLAS         {}{}\n", libs.blas,
-        libs.blas_is_fast ? "" : "\n             this is not a fast BLAS; install libopenblas0-pthread");
+    fmt::print("kernels      {}\n", sparse::kernels().name);
     fmt::print("Cholesky     {}\n", joined(cholesky_backends()));
     if (!libs.suitesparse.empty()) fmt::print("SuiteSparse  {}\n", libs.suitesparse);
     fmt::print("Eigen        {}\n", libs.eigen);

@@ -5,6 +5,7 @@
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/io/file.hpp>
+#include <limber/linalg/native/kernels.hpp>
 #include <limber/methods/methods.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/sim/advice.hpp>
@@ -97,7 +98,7 @@ void describe_run(Json& manifest, const Options& o, const Simulation& simulation
   manifest["compiler"] = compiler() + ", " + build_type();
   manifest["host"] = host_name();
   manifest["cpu"] = cpu_name();
-  manifest["blas"] = libs.blas;
+  manifest["kernels"] = sparse::kernels().name;
   manifest["suitesparse"] = libs.suitesparse;
   manifest["threads"] = threads();
   manifest["method"] = simulation.scene().method;

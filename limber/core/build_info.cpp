@@ -4,31 +4,13 @@
 #include <Eigen/Core>
 
 #include <dlfcn.h>
-#include <link.h>
 #include <unistd.h>
 
 #include <array>
-#include <climits>
-#include <cstdlib>
 #include <fstream>
-#include <vector>
 
 namespace limber {
 namespace {
-
-std::vector<std::string> loaded_libraries() {
-  std::vector<std::string> out;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* data) {
-        std::array<char, PATH_MAX> real;
-        if (info->dlpi_name && *info->dlpi_name)
-          static_cast<std::vector<std::string>*>(data)->push_back(
-              ::realpath(info->dlpi_name, real.data()) ? real.data() : info->dlpi_name);
-        return 0;
-      },
-      &out);
-  return out;
-}
 
 // A function of a loaded library, if there is one of this name.
 template <class F>
@@ -52,19 +34,6 @@ std::string compiler() {
 
 Libraries libraries() {
   Libraries out;
-  std::string path;
-  for (const std::string& library : loaded_libraries())
-    for (const char* part : {"blas", "mkl", "blis", "atlas"})
-      if (library.substr(library.rfind('/') + 1).find(part) != std::string::npos && path.empty())
-        path = library;
-  if (auto* config = loaded<char*()>("openblas_get_config")) {
-    out.blas = config();
-    if (auto* core = loaded<char*()>("openblas_get_corename")) out.blas += fmt::format(" ({})", core());
-    if (!path.empty()) out.blas += " from " + path;
-  } else {
-    out.blas = path.empty() ? "linked statically" : path;
-    out.blas_is_fast = path.find("mkl") != std::string::npos || path.find("blis") != std::string::npos;
-  }
   int v[3] = {0, 0, 0};
   if (auto* cholmod = loaded<int(int*)>("cholmod_version")) {
     cholmod(v);

@@ -12,10 +12,8 @@ std::string build_type();  // "Release"
 
 // Found at run time, in what has really been loaded.
 struct Libraries {
-  std::string blas;          // "OpenBLAS 0.3.21 ... SkylakeX", or the library's path
-  bool blas_is_fast = true;  // false for the reference BLAS, which is several times slower
-  std::string suitesparse;   // "CHOLMOD 3.0.14 of SuiteSparse 5.12.0"; empty when none is loaded
-  std::string eigen;         // "3.4.0"
+  std::string suitesparse;  // "CHOLMOD 3.0.14 of SuiteSparse 5.12.0"; empty when none is loaded
+  std::string eigen;        // "3.4.0"
 };
 Libraries libraries();
 

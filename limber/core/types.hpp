@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <cstddef>
 #include <cstdint>
 
 namespace limber {
@@ -19,5 +20,8 @@ template <class V>
 auto node(V& v, Index i) {
   return v.template segment<3>(3 * static_cast<Eigen::Index>(i));
 }
+
+// An index into a standard container.
+constexpr std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 }  // namespace limber

@@ -3,12 +3,6 @@
 #include <algorithm>
 
 namespace limber {
-namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
-
 LinkCoupling::LinkCoupling(const Model& model) : model_(model) {
   settings_.gravity = model.scene->gravity;
   settings_.staggered.tolerance = 1e-6;

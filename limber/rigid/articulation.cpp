@@ -16,8 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 Vec3 vec3(const Json& j) { return {j.at(0).get<double>(), j.at(1).get<double>(), j.at(2).get<double>()}; }
 Vec3 vec3(const Json& object, const char* key) { return vec3(object.at(key)); }
 double number(const Json& object, const char* key) { return object.at(key).get<double>(); }

@@ -10,8 +10,6 @@
 namespace limber::rigid {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 double dot(const Row& r, const VecX& phi) {
   double s = 0;
   if (r.a >= 0) s += r.ja.dot(phi.segment<6>(6 * r.a));

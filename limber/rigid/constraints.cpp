@@ -11,8 +11,6 @@
 namespace limber::rigid {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 constexpr double kInf = std::numeric_limits<double>::infinity();
 // On the scaled diagonal of W: rows that repeat each other share their impulse.
 constexpr double kCompliance = 1e-10;

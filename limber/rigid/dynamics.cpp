@@ -8,8 +8,6 @@
 namespace limber::rigid {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 // Systems with couplings and no more velocities than this are factored densely.
 constexpr Index kDenseLimit = 60;
 

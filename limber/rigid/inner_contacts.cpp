@@ -7,8 +7,6 @@
 namespace limber::rigid {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 // P = N (N^T N)^+ with N the wrenches of unit impulses along the normals.
 MatX smallest_impulses(const std::vector<InnerPoint>& points, const Vec3& centre) {
   Eigen::Index rows = 0;

@@ -5,8 +5,6 @@
 namespace limber::rigid {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 // The joint's own motion, in the axes of its frame F: the child's frame is (R, p) in F, it turns with
 // Sw v and its origin moves with Sp v. Only the universal joint has columns that turn within F.
 struct JointMotion {

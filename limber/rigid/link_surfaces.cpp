@@ -5,8 +5,6 @@
 namespace limber::rigid {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 constexpr int kAround = 20;  // corners of round shapes
 constexpr double kPi = std::numbers::pi;
 

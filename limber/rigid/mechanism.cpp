@@ -14,8 +14,6 @@ namespace {
 
 constexpr const char* kWorld = "world";
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 void check_axis(const std::string& where, const char* what, Vec3& axis, std::vector<std::string>& faults) {
   const double length = axis.norm();
   if (std::isfinite(length) && length > 1e-12)

@@ -13,8 +13,6 @@
 namespace limber::rigid {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 Pose pose_of(const VecX& x, Index i) {

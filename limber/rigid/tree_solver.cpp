@@ -8,8 +8,6 @@
 namespace limber::rigid {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 // X^T P X with X = [1 0; -[arm] 1].
 Mat6 carried_to_parent(const Vec3& arm, const Mat6& P) {
   const Mat3 r = skew(arm);

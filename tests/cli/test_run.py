@@ -25,7 +25,7 @@ class Folder(CommandTest):
         info = manifest(run)
         self.assertEqual(info["status"], "finished")
         self.assertEqual((info["steps"], info["target_steps"], info["frames"]), (60, 60, 16))
-        for key in ("limber", "commit", "host", "blas", "threads", "scene_hash", "started", "wall_s", "timings"):
+        for key in ("limber", "commit", "host", "kernels", "threads", "scene_hash", "started", "wall_s", "timings"):
             self.assertIn(key, info)
 
         table = rows(run)

@@ -118,7 +118,7 @@ class Look(CommandTest):
         self.assertTrue(info["self_test"]["same_bits"])
         self.assertIn("native", info["solvers"])
         self.assertGreaterEqual(info["threads"], 1)
-        self.assertIn("BLAS", self.limber("info", "--no-test").stdout)
+        self.assertIn("kernels", self.limber("info", "--no-test").stdout)
 
     def test_generated_files_are_what_the_command_prints(self):
         self.assertEqual(self.limber("schema").stdout, (ROOT / "limber.schema.json").read_text())
