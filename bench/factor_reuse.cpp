@@ -13,7 +13,7 @@
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/linalg/cholesky.hpp>
-#include <limber/methods/implicit_stage.hpp>
+#include <limber/methods/implicit/implicit_stage.hpp>
 #include <limber/methods/methods.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/sim/simulation.hpp>

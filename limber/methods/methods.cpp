@@ -1,11 +1,11 @@
 #include <limber/methods/methods.hpp>
 
 #include <limber/core/error.hpp>
-#include <limber/methods/conjac.hpp>
-#include <limber/methods/implicit.hpp>
-#include <limber/methods/joints.hpp>
-#include <limber/methods/static.hpp>
-#include <limber/methods/vanilla.hpp>
+#include <limber/methods/conjac/conjac.hpp>
+#include <limber/methods/implicit/implicit.hpp>
+#include <limber/methods/joints/joints.hpp>
+#include <limber/methods/static/static.hpp>
+#include <limber/methods/vanilla/vanilla.hpp>
 
 #include <array>
 

@@ -1,4 +1,4 @@
-// The methods, by name. A method is a file pair in this folder and a line in this table.
+// The methods, by name. A method is a folder here and a line in this table; common/ is what several use.
 #pragma once
 
 #include <limber/scene/scene.hpp>

@@ -4,7 +4,7 @@
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/fem/assemble.hpp>
-#include <limber/methods/adaptive.hpp>
+#include <limber/methods/conjac/adaptive.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/sim/frame.hpp>
 #include <limber/sim/static_solve.hpp>

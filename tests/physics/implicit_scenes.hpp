@@ -1,8 +1,8 @@
 // Small scenes for the tests of `implicit`, built in code.
 #pragma once
 
-#include <limber/methods/implicit.hpp>
-#include <limber/methods/vanilla.hpp>
+#include <limber/methods/implicit/implicit.hpp>
+#include <limber/methods/vanilla/vanilla.hpp>
 #include <limber/sim/simulation.hpp>
 
 #include <memory>

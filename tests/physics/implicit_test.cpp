@@ -4,7 +4,7 @@
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/fem/assemble.hpp>
-#include <limber/methods/implicit_stage.hpp>
+#include <limber/methods/implicit/implicit_stage.hpp>
 #include <limber/sim/static_solve.hpp>
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 #include "../../physics/scenes.hpp"
 
 #include <limber/core/error.hpp>
-#include <limber/methods/dynamic_nodes.hpp>
-#include <limber/methods/rigid_motion.hpp>
+#include <limber/methods/conjac/dynamic_nodes.hpp>
+#include <limber/methods/conjac/rigid_motion.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The condensed system's time rules against the closed solution of an oscillator.
-#include <limber/methods/reduced_step.hpp>
+#include <limber/methods/conjac/reduced_step.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include <limber/methods/link_coupling.hpp>
+#include <limber/methods/common/link_coupling.hpp>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // lively. N. J. Weidner, T. Kim, S. Sueda, "Condensation Jacobian with Adaptivity".
 #pragma once
 
-#include <limber/methods/dynamic_nodes.hpp>
+#include <limber/methods/conjac/dynamic_nodes.hpp>
 #include <limber/sim/model.hpp>
 #include <limber/sim/state.hpp>
 

@@ -1,4 +1,4 @@
-#include <limber/methods/rigid_motion.hpp>
+#include <limber/methods/conjac/rigid_motion.hpp>
 
 #include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>

@@ -1,7 +1,7 @@
-#include <limber/methods/implicit_stage.hpp>
+#include <limber/methods/implicit/implicit_stage.hpp>
 
 #include <limber/core/parallel.hpp>
-#include <limber/methods/system.hpp>
+#include <limber/methods/common/system.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
-#include <limber/methods/newton_solvers.hpp>
+#include <limber/methods/implicit/newton_solvers.hpp>
 
 #include <limber/core/error.hpp>
-#include <limber/methods/lbfgs.hpp>
-#include <limber/methods/system.hpp>
+#include <limber/methods/common/system.hpp>
+#include <limber/methods/implicit/lbfgs.hpp>
 
 #include <algorithm>
 #include <cmath>

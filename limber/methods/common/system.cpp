@@ -1,4 +1,4 @@
-#include <limber/methods/system.hpp>
+#include <limber/methods/common/system.hpp>
 
 #include <limber/core/parallel.hpp>
 

@@ -1,8 +1,8 @@
-#include <limber/methods/joints.hpp>
+#include <limber/methods/joints/joints.hpp>
 
 #include <limber/core/error.hpp>
-#include <limber/methods/link_report.hpp>
-#include <limber/methods/system.hpp>
+#include <limber/methods/common/link_report.hpp>
+#include <limber/methods/common/system.hpp>
 #include <limber/rigid/sp.hpp>
 #include <limber/sim/model.hpp>
 

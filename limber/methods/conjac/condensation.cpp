@@ -1,7 +1,7 @@
-#include <limber/methods/condensation.hpp>
+#include <limber/methods/conjac/condensation.hpp>
 
 #include <limber/core/parallel.hpp>
-#include <limber/methods/system.hpp>
+#include <limber/methods/common/system.hpp>
 
 #include <algorithm>
 

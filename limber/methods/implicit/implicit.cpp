@@ -1,9 +1,9 @@
-#include <limber/methods/implicit.hpp>
+#include <limber/methods/implicit/implicit.hpp>
 
 #include <limber/core/error.hpp>
-#include <limber/methods/implicit_stage.hpp>
-#include <limber/methods/newton_solvers.hpp>
-#include <limber/methods/system.hpp>
+#include <limber/methods/common/system.hpp>
+#include <limber/methods/implicit/implicit_stage.hpp>
+#include <limber/methods/implicit/newton_solvers.hpp>
 #include <limber/sim/contact_state.hpp>
 #include <limber/sim/model.hpp>
 

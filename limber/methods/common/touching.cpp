@@ -1,7 +1,7 @@
-#include <limber/methods/touching.hpp>
+#include <limber/methods/common/touching.hpp>
 
 #include <limber/contact/friction.hpp>
-#include <limber/methods/system.hpp>
+#include <limber/methods/common/system.hpp>
 
 namespace limber {
 

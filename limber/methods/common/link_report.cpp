@@ -1,4 +1,4 @@
-#include <limber/methods/link_report.hpp>
+#include <limber/methods/common/link_report.hpp>
 
 #include <algorithm>
 

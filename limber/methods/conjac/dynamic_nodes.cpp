@@ -1,7 +1,7 @@
-#include <limber/methods/dynamic_nodes.hpp>
+#include <limber/methods/conjac/dynamic_nodes.hpp>
 
 #include <limber/core/error.hpp>
-#include <limber/methods/rigid_motion.hpp>
+#include <limber/methods/conjac/rigid_motion.hpp>
 #include <limber/sim/model_parts.hpp>
 
 #include <algorithm>

@@ -1,12 +1,12 @@
-#include <limber/methods/vanilla.hpp>
+#include <limber/methods/vanilla/vanilla.hpp>
 
 #include <limber/fem/assemble.hpp>
 #include <limber/fem/dof.hpp>
 #include <limber/linalg/cholesky.hpp>
-#include <limber/methods/link_coupling.hpp>
-#include <limber/methods/link_report.hpp>
-#include <limber/methods/system.hpp>
-#include <limber/methods/touching.hpp>
+#include <limber/methods/common/link_coupling.hpp>
+#include <limber/methods/common/link_report.hpp>
+#include <limber/methods/common/system.hpp>
+#include <limber/methods/common/touching.hpp>
 #include <limber/sim/contact_state.hpp>
 #include <limber/sim/model.hpp>
 

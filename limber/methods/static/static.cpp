@@ -1,6 +1,6 @@
-#include <limber/methods/static.hpp>
+#include <limber/methods/static/static.hpp>
 
-#include <limber/methods/system.hpp>
+#include <limber/methods/common/system.hpp>
 #include <limber/sim/static_solve.hpp>
 
 namespace limber {

@@ -1,15 +1,15 @@
-#include <limber/methods/conjac.hpp>
+#include <limber/methods/conjac/conjac.hpp>
 
 #include <limber/core/error.hpp>
-#include <limber/methods/adaptive.hpp>
-#include <limber/methods/condensation.hpp>
-#include <limber/methods/dynamic_nodes.hpp>
-#include <limber/methods/link_coupling.hpp>
-#include <limber/methods/link_report.hpp>
-#include <limber/methods/reduced_step.hpp>
-#include <limber/methods/rigid_motion.hpp>
-#include <limber/methods/system.hpp>
-#include <limber/methods/touching.hpp>
+#include <limber/methods/common/link_coupling.hpp>
+#include <limber/methods/common/link_report.hpp>
+#include <limber/methods/common/system.hpp>
+#include <limber/methods/common/touching.hpp>
+#include <limber/methods/conjac/adaptive.hpp>
+#include <limber/methods/conjac/condensation.hpp>
+#include <limber/methods/conjac/dynamic_nodes.hpp>
+#include <limber/methods/conjac/reduced_step.hpp>
+#include <limber/methods/conjac/rigid_motion.hpp>
 #include <limber/sim/contact_state.hpp>
 #include <limber/sim/model.hpp>
 #include <limber/sim/static_solve.hpp>

@@ -1,4 +1,4 @@
-#include <limber/methods/reduced_step.hpp>
+#include <limber/methods/conjac/reduced_step.hpp>
 
 #include <limber/core/error.hpp>
 

@@ -1,4 +1,4 @@
-#include <limber/methods/adaptive.hpp>
+#include <limber/methods/conjac/adaptive.hpp>
 
 #include <limber/core/error.hpp>
 #include <limber/fem/assemble.hpp>
