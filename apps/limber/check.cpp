@@ -17,7 +17,7 @@
 namespace limber {
 namespace {
 
-struct Options {
+struct CheckOptions {
   std::vector<std::string> scenes, overrides;
   bool run = false;
   int threads = 0;
@@ -83,7 +83,7 @@ int run_tests(Simulation& simulation) {
   return wrong;
 }
 
-int check(const Options& o) {
+int check(const CheckOptions& o) {
   set_threads(o.threads);
   std::string problems;
   int wrong = 0;
@@ -111,7 +111,7 @@ int check(const Options& o) {
 void add_check_command(CLI::App& app, std::function<int()>& action) {
   CLI::App* command =
       app.add_subcommand("check", "Look for everything that is wrong with a scene, without running it");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<CheckOptions>();
   command->add_option("scene", o->scenes, "Scene files (JSON)")->required();
   command->add_option("--set", o->overrides, "Change a value of the scene: /method/beta=0.5")
       ->type_name("POINTER=VALUE");

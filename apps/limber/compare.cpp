@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct CompareOptions {
   std::vector<std::string> folders, labels;
   std::string output = "compare.html";
   bool page = true, json = false, open = false;
@@ -26,7 +26,7 @@ struct Options {
 
 // The method's name, or the folder's where methods repeat.
 std::vector<std::string> make_labels(const std::vector<std::unique_ptr<ReplayReader>>& runs,
-                                     const Options& o) {
+                                     const CompareOptions& o) {
   if (!o.labels.empty()) {
     if (o.labels.size() != runs.size())
       throw Error(ErrorKind::kUsage,
@@ -93,7 +93,7 @@ void print_json(const view::Comparison& c, const std::vector<std::string>& label
   fmt::print("{}\n", out.dump(2));
 }
 
-int compare(const Options& o) {
+int compare(const CompareOptions& o) {
   std::vector<std::unique_ptr<ReplayReader>> runs;
   std::vector<const ReplayReader*> list;
   for (const std::string& folder : o.folders) {
@@ -123,7 +123,7 @@ int compare(const Options& o) {
 void add_compare_command(CLI::App& app, std::function<int()>& action) {
   CLI::App* command =
       app.add_subcommand("compare", "Show two or more runs of the same mesh against each other");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<CompareOptions>();
   command->add_option("folders", o->folders, "Output folders; the first one is the reference")
       ->required()
       ->expected(2, 8);

@@ -15,12 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ExportOptions {
   std::string folder, output;
   view::ExportOptions run;
 };
 
-int export_command(Options o) {
+int export_command(ExportOptions o) {
   const fs::path recording = view::find_recording(o.folder);
   const ReplayReader reader(recording);
   if (const std::string damage = reader.damage(); !damage.empty())
@@ -41,7 +41,7 @@ int export_command(Options o) {
 
 void add_export_command(CLI::App& app, std::function<int()>& action) {
   CLI::App* command = app.add_subcommand("export", "Write a run in other programs' formats");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ExportOptions>();
   command->add_option("folder", o->folder, "Output folder of a run, or its replay.lmr")->required();
   command
       ->add_option("--format", o->run.format,

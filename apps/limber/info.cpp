@@ -2,9 +2,9 @@
 
 #include <limber/core/build_info.hpp>
 #include <limber/core/error.hpp>
+#include <limber/core/instruction_set.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/linalg/cholesky.hpp>
-#include <limber/linalg/native/kernels.hpp>
 #include <limber/methods/methods.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/scene/suggest.hpp>
@@ -72,7 +72,7 @@ int info(bool json, bool test) {
                                {"host", host_name()},
                                {"cpu", cpu_name()},
                                {"threads", cores},
-                               {"kernels", sparse::kernels().name},
+                               {"kernels", name(instruction_set())},
                                {"suitesparse", libs.suitesparse},
                                {"eigen", libs.eigen},
                                {"solvers", cholesky_backends()}};
@@ -84,7 +84,7 @@ int info(bool json, bool test) {
     fmt::print("limber       {} ({})\n", version(), commit());
     fmt::print("built with   {}, {}\n", compiler(), build_type());
     fmt::print("machine      {}, {}, {} threads\n", host_name(), cpu_name(), cores);
-    fmt::print("kernels      {}\n", sparse::kernels().name);
+    fmt::print("kernels      {}\n", name(instruction_set()));
     fmt::print("Cholesky     {}\n", joined(cholesky_backends()));
     if (!libs.suitesparse.empty()) fmt::print("SuiteSparse  {}\n", libs.suitesparse);
     fmt::print("Eigen        {}\n", libs.eigen);

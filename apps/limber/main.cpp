@@ -1,11 +1,13 @@
 #include "commands.hpp"
 
 #include <limber/core/error.hpp>
+#include <limber/core/instruction_set.hpp>
 #include <limber/scene/suggest.hpp>
 
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 
 namespace {
@@ -51,6 +53,8 @@ int main(int argc, char** argv) {
     return argc == 1 ? 0 : static_cast<int>(ErrorKind::kUsage);
   }
   try {
+    // LIMBER_KERNELS=avx2 takes the kernels of that instruction set instead of the machine's best.
+    if (const char* kernels = std::getenv("LIMBER_KERNELS")) choose_instruction_set(kernels);
     return action();
   } catch (const Error& error) {
     std::fprintf(stderr, "limber: %s\n", error.what());

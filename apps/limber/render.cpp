@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct RenderOptions {
   std::string folder, output, frame = "last", size = "1280x720", look = "light", range;
   view::PictureOptions picture;
   view::FilmOptions film;
@@ -60,7 +60,7 @@ std::pair<int, int> parse_size(const std::string& text) {
               fmt::format("--size {}: expected WIDTHxHEIGHT in pixels, as in 1280x720", text));
 }
 
-int render(Options o) {
+int render(RenderOptions o) {
   const ReplayReader reader(view::find_recording(o.folder));
   if (reader.frame_count() == 0)
     throw Error(ErrorKind::kInput, fmt::format("{}: no frames were recorded", o.folder));
@@ -98,7 +98,7 @@ int render(Options o) {
 
 void add_render_command(CLI::App& app, std::function<int()>& action) {
   CLI::App* command = app.add_subcommand("render", "Draw a picture or film of a run, without a display");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<RenderOptions>();
   command->add_option("folder", o->folder, "Output folder of a run, or its replay.lmr")->required();
   command->add_option("-o,--output", o->output, "out.png, out.mp4 or out.gif (films need ffmpeg)")
       ->required();

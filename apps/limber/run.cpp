@@ -3,9 +3,9 @@
 
 #include <limber/core/build_info.hpp>
 #include <limber/core/error.hpp>
+#include <limber/core/instruction_set.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/io/file.hpp>
-#include <limber/linalg/native/kernels.hpp>
 #include <limber/methods/methods.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/sim/advice.hpp>
@@ -31,7 +31,7 @@
 namespace limber {
 namespace {
 
-struct Options {
+struct RunOptions {
   std::string scene, output, solver, checkpoint;
   std::vector<std::string> overrides;
   std::int64_t steps = -1, every = 0;
@@ -71,7 +71,7 @@ std::string quoted(const std::string& word) {
 }
 
 // The command that goes on with this run.
-std::string resume_command(const Options& o) {
+std::string resume_command(const RunOptions& o) {
   std::string out = "limber run " + quoted(o.scene);
   if (!o.output.empty()) out += " -o " + quoted(o.output);
   for (const std::string& set : o.overrides) out += " --set " + quoted(set);
@@ -83,14 +83,14 @@ std::string resume_command(const Options& o) {
   return out + " --resume";
 }
 
-std::int64_t target_of(const Options& o, const Simulation& simulation) {
+std::int64_t target_of(const RunOptions& o, const Simulation& simulation) {
   if (o.steps >= 0) return o.steps;
   if (o.until >= 0)
     return static_cast<std::int64_t>(std::llround(std::ceil(o.until / simulation.scene().h - 1e-6)));
   return simulation.total_steps();
 }
 
-void describe_run(Json& manifest, const Options& o, const Simulation& simulation, std::int64_t target) {
+void describe_run(Json& manifest, const RunOptions& o, const Simulation& simulation, std::int64_t target) {
   const Model& model = simulation.model();
   const Libraries libs = libraries();
   manifest["limber"] = version();
@@ -98,7 +98,7 @@ void describe_run(Json& manifest, const Options& o, const Simulation& simulation
   manifest["compiler"] = compiler() + ", " + build_type();
   manifest["host"] = host_name();
   manifest["cpu"] = cpu_name();
-  manifest["kernels"] = sparse::kernels().name;
+  manifest["kernels"] = name(instruction_set());
   manifest["suitesparse"] = libs.suitesparse;
   manifest["threads"] = threads();
   manifest["method"] = simulation.scene().method;
@@ -169,7 +169,7 @@ struct Outcome {
 };
 
 Outcome loop(Simulation& simulation, Recorder& recorder, RunFolder& folder, Progress& progress,
-             std::int64_t target, const Options& o) {
+             std::int64_t target, const RunOptions& o) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   const auto seconds = [](Clock::time_point since) {
@@ -200,7 +200,7 @@ Outcome loop(Simulation& simulation, Recorder& recorder, RunFolder& folder, Prog
   return outcome;
 }
 
-void print_summary(const Options& o, const Outcome& outcome, const Simulation& simulation,
+void print_summary(const RunOptions& o, const Outcome& outcome, const Simulation& simulation,
                    const Recorder& recorder, const RunFolder& folder, std::int64_t target) {
   const State& state = simulation.state();
   const Scene& scene = simulation.scene();
@@ -245,7 +245,7 @@ void print_summary(const Options& o, const Outcome& outcome, const Simulation& s
   if (outcome.status == "interrupted") fmt::print("go on with: {}\n", resume_command(o));
 }
 
-int run(Options o) {
+int run(RunOptions o) {
   // "run --resume scene.json": the file is the scene, not a checkpoint.
   if (o.scene.empty()) std::swap(o.scene, o.checkpoint);
   if (o.scene.empty())
@@ -310,7 +310,7 @@ int run(Options o) {
 
 void add_run_command(CLI::App& app, std::function<int()>& action) {
   CLI::App* command = app.add_subcommand("run", "Simulate a scene and record the run");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<RunOptions>();
   command->add_option("scene", o->scene, "Scene file (JSON)");
   command->add_option("-o,--output", o->output, "Run folder (default: out/NAME)");
   command->add_option("--set", o->overrides, "Change a value of the scene: /method/beta=0.5")

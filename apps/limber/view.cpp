@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ViewOptions {
   std::string folder, output;
   bool serve = false, open = true, inside = true;
   int port = 0;
@@ -28,7 +28,7 @@ struct Options {
 
 volatile std::sig_atomic_t stopped = 0;
 
-int serve(const Options& o) {
+int serve(const ViewOptions& o) {
   if (!fs::is_directory(o.folder))
     throw Error(ErrorKind::kIo,
                 fmt::format("{}: is not a folder; expected the output folder of a run", o.folder));
@@ -43,7 +43,7 @@ int serve(const Options& o) {
   return 0;
 }
 
-int make_page(const Options& o) {
+int make_page(const ViewOptions& o) {
   const fs::path recording = view::find_recording(o.folder);
   fs::path html = o.output.empty() ? recording.parent_path() / "index.html" : fs::path(o.output);
   view::PageOptions options;
@@ -64,7 +64,7 @@ int make_page(const Options& o) {
 
 void add_view_command(CLI::App& app, std::function<int()>& action) {
   CLI::App* command = app.add_subcommand("view", "Open the page of a run in the browser");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ViewOptions>();
   command->add_option("folder", o->folder, "Output folder of a run, or its replay.lmr")->required();
   command->add_option("-o,--output", o->output,
                       "Where to write the page (default: index.html in the folder)");

@@ -20,8 +20,6 @@ constexpr double kShallow = 0.05;  // sizes of a face: what is wrong by less is 
 constexpr double kFar = 3;         // greatest coordinate of a projection that a face still gives friction to
 constexpr double kBeyond = 0.3;    // barycentric: so far beyond an edge a face does not press any more
 
-double min0(double a) { return std::min(0.0, a); }
-
 template <class A, class B>
 bool before(const A& a, const B& b) {
   return std::pair(a.site, a.piece) < std::pair(b.site, b.piece);
@@ -84,7 +82,7 @@ BodyContact::Gap BodyContact::gap(const Pair& pair, const VecX& x) {
 BodyContact::Pair BodyContact::start(Pair pair, bool inside) const {
   if (!inside) return pair;
   const Gap at = gap(pair, x0_);
-  pair.start = min0(at.value);
+  pair.start = std::min(0.0, at.value);
   pair.limit = options_.friction * -pair.stiffness * ramp(at.value, kSoft * surfaces_.edge()).first;
   pair.n = at.n;
   pair.weight = at.w;

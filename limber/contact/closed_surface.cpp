@@ -10,7 +10,7 @@
 namespace limber {
 namespace {
 
-constexpr Index kLeaf = 4;  // triangles
+constexpr Index kLeafTriangles = 4;  // triangles
 
 double squared_distance(const Box& box, const Vec3& x) {
   return (x - x.cwiseMax(box.lo).cwiseMin(box.hi)).squaredNorm();
@@ -105,7 +105,7 @@ Index ClosedSurface::build(Index begin, Index end, std::vector<Vec3>& centers) {
     middle.add(centers[order_[k]]);
   }
   nodes_[id].box = box;
-  if (end - begin <= kLeaf) return id;
+  if (end - begin <= kLeafTriangles) return id;
   int axis = 0;
   middle.size().maxCoeff(&axis);
   const Index half = begin + (end - begin) / 2;

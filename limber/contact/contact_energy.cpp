@@ -9,10 +9,8 @@
 namespace limber {
 namespace {
 
-constexpr std::ptrdiff_t kStretch = 128;  // nodes per piece of work
-constexpr double kRounding = 1e-9;        // of a distance, as a share of the way that nodes can go
-
-double min0(double a) { return std::min(0.0, a); }
+constexpr std::ptrdiff_t kNodesPerTask = 128;  // nodes per piece of work
+constexpr double kRounding = 1e-9;             // of a distance, as a share of the way that nodes can go
 
 Mat3 tangent(const Vec3& n) { return Mat3::Identity() - n * n.transpose(); }
 
@@ -31,9 +29,10 @@ void ContactEnergy::pose(const VecX& x0, double t0, const VecX& guess, double t,
   }
   const auto n = static_cast<std::ptrdiff_t>(model_.nodes.size());
   seen_.resize(model_.nodes.size() * model_.obstacles.size());
-  std::vector<std::vector<Candidate>> found(static_cast<std::size_t>((n + kStretch - 1) / kStretch));
-  parallel_ranges(n, kStretch, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
-    auto& out = found[static_cast<std::size_t>(begin / kStretch)];
+  std::vector<std::vector<Candidate>> found(
+      static_cast<std::size_t>((n + kNodesPerTask - 1) / kNodesPerTask));
+  parallel_ranges(n, kNodesPerTask, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+    auto& out = found[static_cast<std::size_t>(begin / kNodesPerTask)];
     for (std::ptrdiff_t k = begin; k < end; ++k) {
       const Index i = model_.nodes[k];
       const Vec3 x = node(x0, i);
@@ -53,7 +52,7 @@ void ContactEnergy::pose(const VecX& x0, double t0, const VecX& guess, double t,
         a.node = i;
         a.obstacle = static_cast<Index>(o);
         a.stiffness = model_.stiffness[k];
-        a.start = min0(now.distance);
+        a.start = std::min(0.0, now.distance);
         a.limit = model_.obstacles[o].friction * -a.stiffness * a.start;
         a.n = now.n;
         a.origin = Vec3(node(c, i)) + (t > t0 ? g / (t - t0) : 0.0) * travel;
@@ -85,7 +84,7 @@ double ContactEnergy::add_force(const VecX& x, VecX& f) const {
     const Vec3 xi = node(x, a.node);
     if (a.limit == 0 && a.clear(xi)) continue;
     const SurfacePoint at = closest_point(model_.obstacles[o], placement_[o], xi);
-    const double gap = min0(at.distance), damping = damping_ * a.stiffness / g_;
+    const double gap = std::min(0.0, at.distance), damping = damping_ * a.stiffness / g_;
     const Ramp deeper = ramp(at.distance - a.start, slip);
     energy += 0.5 * a.stiffness * gap * gap + damping * deeper.value;
     Vec3 force = -(a.stiffness * gap + damping * deeper.first) * at.n;

@@ -1,3 +1,4 @@
+#include <limber/contact/box_tree.hpp>
 #include <limber/contact/detect.hpp>
 
 #include <limber/core/parallel.hpp>
@@ -7,11 +8,7 @@
 namespace limber {
 namespace {
 
-constexpr std::ptrdiff_t kStretch = 128;  // nodes that share a box
-
-bool overlap(const Box& a, const Box& b) {
-  return (a.lo.array() <= b.hi.array()).all() && (b.lo.array() <= a.hi.array()).all();
-}
+constexpr std::ptrdiff_t kBoxNodes = 128;  // nodes that share a box
 
 // An obstacle during the step.
 struct Mover {
@@ -78,8 +75,8 @@ std::vector<Contact> find(const ContactModel& model, const VecX& x, const VecX* 
   for (const Obstacle& o : model.obstacles) movers.push_back(mover(o, t, h));
 
   const auto n = static_cast<std::ptrdiff_t>(model.nodes.size());
-  std::vector<std::vector<Contact>> found(static_cast<std::size_t>((n + kStretch - 1) / kStretch));
-  parallel_ranges(n, kStretch, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+  std::vector<std::vector<Contact>> found(static_cast<std::size_t>((n + kBoxNodes - 1) / kBoxNodes));
+  parallel_ranges(n, kBoxNodes, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
     auto step = [&](Index i) { return v ? Vec3(h * node(*v, i)) : Vec3(Vec3::Zero()); };
     Box stretch;
     for (std::ptrdiff_t k = begin; k < end; ++k) {
@@ -92,7 +89,7 @@ std::vector<Contact> find(const ContactModel& model, const VecX& x, const VecX* 
     for (std::size_t o = 0; o < movers.size(); ++o)
       if (overlap(stretch, movers[o].box)) near.push_back(o);
     if (near.empty()) return;
-    auto& out = found[static_cast<std::size_t>(begin / kStretch)];
+    auto& out = found[static_cast<std::size_t>(begin / kBoxNodes)];
     for (std::ptrdiff_t k = begin; k < end; ++k) {
       const Index i = model.nodes[k];
       const Vec3 xi = node(x, i), dx = step(i);

@@ -1,7 +1,7 @@
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/fem/assemble.hpp>
-#include <limber/fem/batch.hpp>
+#include <limber/fem/kernels.hpp>
 
 #include <fmt/core.h>
 
@@ -11,139 +11,6 @@
 
 namespace limber::fem {
 namespace {
-
-using material::M3;
-using material::V3;
-
-enum class Work { kEnergy, kForce, kStiffness };
-
-// What one chunk found out; put together in the order of the chunks.
-struct Outcome {
-  double energy = 0;
-  Index inverted = 0;
-  Index first_inverted = std::numeric_limits<Index>::max();
-  Index first_bad = std::numeric_limits<Index>::max();
-};
-
-// A chunk's own sums: 3 numbers a node, 9 a block, and one more of each for what triangles do not have.
-struct Sums {
-  double* f = nullptr;
-  double* K = nullptr;
-};
-
-// E - history, and weight * young.
-material::Sym3<Pack> strain_difference(const StrainTerm& term, const Batch& batch, const M3<Pack>& F,
-                                       Pack& s) {
-  material::Sym3<Pack> S = green_strain(F);
-  Pack* const entry[6] = {&S.xx, &S.yy, &S.zz, &S.xy, &S.xz, &S.yz};
-  for (int k = 0; k < 6; ++k) {
-    Pack h;
-    for (int lane = 0; lane < kLanes; ++lane)
-      h.set(lane,
-            term.history[6 * static_cast<std::size_t>(batch.element[lane]) + static_cast<std::size_t>(k)]);
-    *entry[k] -= h;
-  }
-  const Pack mu = batch.mu, lambda = batch.lambda;
-  s = Pack(term.weight) * mu * (Pack(3) * lambda + Pack(2) * mu) / (lambda + mu);
-  return S;
-}
-
-void add_forces(const Batch& batch, const V3<Pack> f[3], double* sums) {
-  for (int lane = 0; lane < batch.count; ++lane) {
-    double f0[3] = {0, 0, 0};
-    for (int a = 0; a < 3; ++a) {
-      double* sum = sums + 3 * batch.local_node[lane][a + 1];
-      for (int i = 0; i < 3; ++i) {
-        const double fi = f[a][i][lane];
-        sum[i] += fi;
-        f0[i] -= fi;
-      }
-    }
-    double* sum = sums + 3 * batch.local_node[lane][0];
-    for (int i = 0; i < 3; ++i) sum[i] += f0[i];
-  }
-}
-
-// Uses K as work space.
-void add_blocks(const Batch& batch, M3<Pack> K[kElementBlocks], double* sums) {
-  // Eight entries of each element side by side; the ninth is left over.
-  for (int k = 0; k < kElementBlocks; ++k)
-    for (int i = 0; i < 8; i += kLanes) transpose(K[k].a + i);
-  // Elements outside, blocks inside: neighbours in a batch often add to the same block, and an addition that
-  // waits for the one before it is slow.
-  for (int lane = 0; lane < batch.count; ++lane)
-    for (int k = 0; k < kElementBlocks; ++k) {
-      double* sum = sums + 9 * batch.local_block[lane][k];
-      for (int i = 0; i < 8; i += kLanes) (Pack::load(sum + i) + K[k].a[i + lane]).store(sum + i);
-      sum[8] += K[k].a[8][lane];
-    }
-}
-
-template <bool needed>
-auto decompose([[maybe_unused]] const M3<Pack>& F) {
-  if constexpr (needed)
-    return material::svd(F);
-  else
-    return material::NoSvd{};
-}
-
-template <Work work, class Model>
-void run_batch(const Model& model, const Batch& batch, const ElementData<Pack>& e, const M3<Pack>& F,
-               Projection projection, const StrainTerm* term, const Sums& sums, Pack& energy,
-               Outcome& outcome) {
-  Pack psi, check;
-  if constexpr (work == Work::kEnergy) {
-    psi = element_psi(model, batch.fibre, e, F);
-    check = psi;
-  } else {
-    const auto svd = decompose < Model::kForceNeedsSvd || work == Work::kStiffness > (F);
-    V3<Pack> f[3];
-    psi = element_force(model, batch.fibre, batch.plane, e, F, svd, f);
-    material::Sym3<Pack> S;
-    Pack s;
-    if (term) {
-      S = strain_difference(*term, batch, F, s);
-      add_strain_force(e, batch.plane, F, s, S, psi, f);
-    }
-    add_forces(batch, f, sums.f);
-    check = psi;
-    for (int a = 0; a < 3; ++a) check += f[a][0] + f[a][1] + f[a][2];
-    if constexpr (work == Work::kStiffness) {
-      M3<Pack> K[kElementBlocks];
-      element_stiffness(model, batch.fibre, batch.plane, projection == Projection::kPsd, e, F, svd, K);
-      if (term) add_strain_stiffness(e, batch.plane, projection != Projection::kNone, F, s, S, K);
-      for (int a = 1; a < 4; ++a) check += K[a](0, 0) + K[a](1, 1) + K[a](2, 2);
-      add_blocks(batch, K, sums.K);
-    }
-  }
-  energy += batch.volume * psi;
-  const Mask bad = !(check - check == Pack(0)), inverted = material::determinant(F) <= Pack(0);
-  if (any(bad | inverted))
-    for (int lane = 0; lane < batch.count; ++lane) {
-      if (bad[lane]) outcome.first_bad = std::min(outcome.first_bad, batch.element[lane]);
-      if (!inverted[lane]) continue;
-      ++outcome.inverted;
-      outcome.first_inverted = std::min(outcome.first_inverted, batch.element[lane]);
-    }
-}
-
-template <Work work>
-Outcome run_chunk(const Elements& elements, const Chunk& chunk, const VecX& x,
-                  std::span<const double> activation, Projection projection, const StrainTerm* term,
-                  const Sums& sums) {
-  Outcome outcome;
-  Pack energy = 0;
-  for (Index b = chunk.batch_begin; b < chunk.batch_end; ++b) {
-    const Batch& batch = elements.batch[b];
-    const ElementData<Pack> e = element_data(elements, batch, activation);
-    const M3<Pack> F = deformation_gradient(gather_edges(batch, x.data()), e.B, batch.plane);
-    material::with_model(batch.model, e.mu, e.lambda, [&](const auto& model) {
-      run_batch<work>(model, batch, e, F, projection, term, sums, energy, outcome);
-    });
-  }
-  for (int lane = 0; lane < kLanes; ++lane) outcome.energy += energy[lane];
-  return outcome;
-}
 
 // Moves a chunk's sums of `width` numbers per item to the result or to the chunk's slots.
 template <int width>
@@ -165,9 +32,10 @@ void sum_shared(const Shared& shared, const double* slots, double* result) {
   });
 }
 
-template <Work work>
-void run(const Elements& elements, const VecX& x, std::span<const double> activation, Projection projection,
-         const StrainTerm* term, Assembled& out) {
+enum class Work { kEnergy, kForce, kStiffness };
+
+void run(Work work, const Elements& elements, const VecX& x, std::span<const double> activation,
+         Projection projection, const StrainTerm* term, Assembled& out) {
   check_positions(elements, x);
   check_activation(elements, activation);
   if (term && term->history.size() != 6 * elements.element.size())
@@ -187,6 +55,15 @@ void run(const Elements& elements, const VecX& x, std::span<const double> activa
   if (with_f && out.f.size() != x.size()) out.f.resize(x.size());
   if (with_K && out.K.pattern != elements.pattern) out.K = BlockMatrix(elements.pattern);
 
+  const Kernels& k = kernels();
+  const auto kernel = with_K ? k.stiffness : with_f ? k.force : k.energy;
+  const Reading reading{elements.batch.data(),
+                        elements.fibres.data(),
+                        x.data(),
+                        activation.data(),
+                        projection,
+                        term ? term->weight : 0,
+                        term ? term->history.data() : nullptr};
   std::vector<Outcome> outcome(elements.chunk.size());
   parallel_for(static_cast<std::ptrdiff_t>(elements.chunk.size()), 1, [&](std::ptrdiff_t c) {
     const Chunk& chunk = elements.chunk[c];
@@ -196,7 +73,7 @@ void run(const Elements& elements, const VecX& x, std::span<const double> activa
     const Index nodes = chunk.node_end - chunk.node_begin, blocks = chunk.block_end - chunk.block_begin;
     if (with_f) std::fill_n(sums.f, 3 * (nodes + 1), 0.0);
     if (with_K) std::fill_n(sums.K, 9 * (blocks + 1), 0.0);
-    outcome[c] = run_chunk<work>(elements, chunk, x, activation, projection, term, sums);
+    kernel(reading, chunk.batch_begin, chunk.batch_end, sums, outcome[c]);
     if (with_f)
       flush<3>(std::span(elements.node_target).subspan(chunk.node_begin, nodes), sums.f, out.f.data(),
                f_slots);
@@ -232,17 +109,17 @@ void run(const Elements& elements, const VecX& x, std::span<const double> activa
 
 void assemble(const Elements& elements, const VecX& x, std::span<const double> activation, Assembled& out,
               Projection projection, const StrainTerm* strain) {
-  run<Work::kStiffness>(elements, x, activation, projection, strain, out);
+  run(Work::kStiffness, elements, x, activation, projection, strain, out);
 }
 
 void assemble_force(const Elements& elements, const VecX& x, std::span<const double> activation,
                     Assembled& out, const StrainTerm* strain) {
-  run<Work::kForce>(elements, x, activation, Projection::kNone, strain, out);
+  run(Work::kForce, elements, x, activation, Projection::kNone, strain, out);
 }
 
 double elastic_energy(const Elements& elements, const VecX& x, std::span<const double> activation) {
   Assembled out;
-  run<Work::kEnergy>(elements, x, activation, Projection::kNone, nullptr, out);
+  run(Work::kEnergy, elements, x, activation, Projection::kNone, nullptr, out);
   return out.energy;
 }
 

@@ -142,16 +142,16 @@ void fill_lane(const ElementInput& input, const Elements& out, Index e, int lane
   const ElementMaterial& m = input.material[e];
   Mat3 B = rest_edges(input, t).inverse();
   if (is_triangle(t)) B.row(2).setZero();
-  for (int i = 0; i < 9; ++i) batch.B.a[i].set(lane, B.data()[i]);
+  for (int i = 0; i < 9; ++i) batch.B[i][lane] = B.data()[i];
   const material::Lame l = material::lame(m.young, m.poisson);
-  batch.volume.set(lane, real ? out.volume[e] : 0.0);
-  batch.mu.set(lane, l.mu);
-  batch.lambda.set(lane, l.lambda);
+  batch.volume[lane] = real ? out.volume[e] : 0.0;
+  batch.mu[lane] = l.mu;
+  batch.lambda[lane] = l.lambda;
   batch.element[lane] = e;
   for (int a = 0; a < 4; ++a) batch.node[a][lane] = t[a] < 0 ? t[0] : t[a];
-  fibres.k.set(lane, m.fibre_stiffness);
+  fibres.k[lane] = m.fibre_stiffness;
   const Vec3 direction = m.fibre_direction.normalized();
-  for (int i = 0; i < 3; ++i) fibres.direction[i].set(lane, direction[i]);
+  for (int i = 0; i < 3; ++i) fibres.direction[i][lane] = direction[i];
   fibres.channel[lane] = m.activation_channel;
 }
 
@@ -161,13 +161,13 @@ void make_batches(const ElementInput& input, std::span<Index> order, Elements& o
                    [&](Index a, Index b) { return kind(input, a) < kind(input, b); });
   for (std::size_t begin = 0; begin < order.size();) {
     std::size_t end = begin + 1;
-    while (end < order.size() && end < begin + kLanes && kind(input, order[end]) == kind(input, order[begin]))
+    while (end < order.size() && end < begin + kBatch && kind(input, order[end]) == kind(input, order[begin]))
       ++end;
     Batch batch{};
     FibreBatch fibres{};
     std::tie(batch.plane, batch.model, batch.fibre) = kind(input, order[begin]);
     batch.count = static_cast<std::uint8_t>(end - begin);
-    for (int lane = 0; lane < kLanes; ++lane) {
+    for (int lane = 0; lane < kBatch; ++lane) {
       const std::size_t i = begin + static_cast<std::size_t>(lane);
       fill_lane(input, out, order[std::min(i, end - 1)], lane, i < end, batch, fibres);
     }

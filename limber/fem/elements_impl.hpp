@@ -9,36 +9,45 @@
 
 #include <limber/fem/element_kernel.hpp>
 #include <limber/fem/elements.hpp>
-#include <limber/material/small.hpp>
 
-#include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace limber::fem {
 
-// Up to kLanes elements of one kind, one per lane; unused lanes repeat the last element with volume 0. The
-// nodes of an element ascend, so that its blocks below the diagonal are stored blocks of K as they are.
+inline constexpr int kBatch = 8;  // elements of a batch; a multiple of every instruction set's lanes
+
+// One number per element of a batch.
+struct alignas(64) PerElement {
+  double a[kBatch];
+  double& operator[](int i) { return a[i]; }
+  double operator[](int i) const { return a[i]; }
+};
+
+// Up to kBatch elements of one kind; the rest repeat the last element with volume 0. The nodes of an element
+// ascend, so that its blocks below the diagonal are stored blocks of K as they are. The layout is the same
+// for every instruction set: kernels take as many elements at a time as they have lanes.
 struct Batch {
   MaterialModel model;
   FibreModel fibre;
   bool plane;
   std::uint8_t count;
-  Index fibres;  // entry of Elements::fibres, -1: none
-  material::M3<Pack> B;
-  Pack volume, mu, lambda;
-  std::array<std::array<Index, kLanes>, 4> node;  // a triangle repeats its first node
-  std::array<Index, kLanes> element;              // number in the input
+  Index fibres;     // entry of Elements::fibres, -1: none
+  PerElement B[9];  // column-major [1/m]
+  PerElement volume, mu, lambda;
+  Index node[4][kBatch];  // a triangle repeats its first node
+  Index element[kBatch];  // number in the input
   // Where nodes and blocks are in the chunk's own arrays; what a triangle does not have goes to the last
   // entry.
-  std::array<std::array<std::uint16_t, 4>, kLanes> local_node;
-  std::array<std::array<std::uint16_t, kElementBlocks>, kLanes> local_block;
+  std::uint16_t local_node[kBatch][4];
+  std::uint16_t local_block[kBatch][kElementBlocks];
 };
 
 struct FibreBatch {
-  Pack k;
-  material::V3<Pack> direction;
-  std::array<Index, kLanes> channel;  // -1: no activation
+  PerElement k;
+  PerElement direction[3];
+  Index channel[kBatch];  // -1: no activation
 };
 
 struct Chunk {
@@ -73,5 +82,9 @@ class Elements {
   std::vector<Index> idle_nodes, idle_blocks;  // touched by no element
   Index max_chunk_nodes = 0, max_chunk_blocks = 0;
 };
+
+// Throw Error when the arguments do not fit the elements.
+void check_positions(const Elements& elements, const VecX& x);
+void check_activation(const Elements& elements, std::span<const double> activation);
 
 }  // namespace limber::fem

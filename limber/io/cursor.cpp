@@ -15,7 +15,7 @@ bool is_blank(char c) { return c != '\n' && is_space(c); }
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text.substr(0, 40)) out += static_cast<unsigned char>(c) < 32 || c == 127 ? '?' : c;
   return out + (text.size() > 40 ? "...\"" : "\"");
@@ -29,11 +29,11 @@ double to_number(const Cursor& cursor, std::string_view text, const char* what) 
   // Numbers too small for a double are zero; too large ones are not finite, like "inf".
   if (error == std::errc::result_out_of_range && end == digits.data() + digits.size() &&
       digits.find("e-") == std::string_view::npos && digits.find("E-") == std::string_view::npos)
-    cursor.fail(fmt::format("found {} as {}, expected a finite number", quoted(text), what));
+    cursor.fail(fmt::format("found {} as {}, expected a finite number", in_quotes(text), what));
   if (error == std::errc::invalid_argument || end != digits.data() + digits.size())
-    cursor.fail(fmt::format("found {} as {}, expected a number", quoted(text), what));
+    cursor.fail(fmt::format("found {} as {}, expected a number", in_quotes(text), what));
   if (!std::isfinite(value))
-    cursor.fail(fmt::format("found {} as {}, expected a finite number", quoted(text), what));
+    cursor.fail(fmt::format("found {} as {}, expected a finite number", in_quotes(text), what));
   return value;
 }
 
@@ -43,7 +43,7 @@ std::int64_t to_integer(const Cursor& cursor, std::string_view text, const char*
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc{} || end != digits.data() + digits.size())
-    cursor.fail(fmt::format("found {} as {}, expected a whole number", quoted(text), what));
+    cursor.fail(fmt::format("found {} as {}, expected a whole number", in_quotes(text), what));
   return value;
 }
 
@@ -113,7 +113,7 @@ Vec3 Cursor::point(const char* what) {
 void Cursor::expect(std::string_view word) {
   const std::string_view found = token();
   if (found != word)
-    fail(fmt::format("found {}, expected \"{}\"", found.empty() ? "the end of the file" : quoted(found),
+    fail(fmt::format("found {}, expected \"{}\"", found.empty() ? "the end of the file" : in_quotes(found),
                      word));
 }
 

@@ -82,6 +82,6 @@ class Cursor {
 double to_number(const Cursor& cursor, std::string_view text, const char* what);
 std::int64_t to_integer(const Cursor& cursor, std::string_view text, const char* what);
 // What was found, for messages: quoted, shortened, without control characters.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace limber::io

@@ -100,16 +100,16 @@ struct Cells {
   }
 };
 
-class Reader {
+class MshReader {
  public:
-  Reader(const std::string& name, std::string_view data) : in_(name, data) {}
+  MshReader(const std::string& name, std::string_view data) : in_(name, data) {}
 
   RawMesh read() {
     header();
     while (in_.skip_space()) {
       const std::string section(in_.token());
       if (!section.starts_with('$'))
-        in_.fail(fmt::format("found {}, expected a section like $Nodes", quoted(section)));
+        in_.fail(fmt::format("found {}, expected a section like $Nodes", in_quotes(section)));
       if (section == "$PhysicalNames")
         physical_names();
       else if (section == "$Entities" && version4_)
@@ -150,7 +150,7 @@ class Reader {
       in_.fail(
           fmt::format("found MSH version {}, expected 2.2 or 4.1; gmsh converts it: gmsh {} -save -format "
                       "msh41 -o new.msh",
-                      quoted(version), in_.name()));
+                      in_quotes(version), in_.name()));
     if (size_bytes_ != 4 && size_bytes_ != 8)
       in_.fail(fmt::format("found data size {}, expected 8", size_bytes_));
     binary_ = type == 1;
@@ -212,7 +212,7 @@ class Reader {
     std::string_view text = in_.line();
     const std::size_t first = text.find('"'), last = text.rfind('"');
     if (first == std::string_view::npos || last == first)
-      in_.fail(fmt::format("found {}, expected a name in double quotes", quoted(text)));
+      in_.fail(fmt::format("found {}, expected a name in double quotes", in_quotes(text)));
     return std::string(text.substr(first + 1, last - first - 1));
   }
 
@@ -490,6 +490,6 @@ class Reader {
 
 }  // namespace
 
-RawMesh read_msh(const std::string& name, std::string_view data) { return Reader(name, data).read(); }
+RawMesh read_msh(const std::string& name, std::string_view data) { return MshReader(name, data).read(); }
 
 }  // namespace limber::io

@@ -19,7 +19,8 @@ Type to_type(const Cursor& in, std::string_view word) {
       {"float", Type::kF32}, {"float32", Type::kF32}, {"double", Type::kF64}, {"float64", Type::kF64}};
   for (const auto& [n, t] : kNames)
     if (n == word) return t;
-  in.fail(fmt::format("found {} as the type of a property, expected int, float, uchar, ...", quoted(word)));
+  in.fail(
+      fmt::format("found {} as the type of a property, expected int, float, uchar, ...", in_quotes(word)));
 }
 
 struct Property {
@@ -34,9 +35,9 @@ struct Element {
   std::vector<Property> properties;
 };
 
-class Reader {
+class PlyReader {
  public:
-  Reader(const std::string& name, std::string_view data) : in_(name, data) {}
+  PlyReader(const std::string& name, std::string_view data) : in_(name, data) {}
 
   RawMesh read() {
     header();
@@ -67,7 +68,7 @@ class Reader {
         const std::string_view f = in_.token("a format");
         if (f != "ascii" && f != "binary_little_endian" && f != "binary_big_endian")
           in_.fail(fmt::format("found format {}, expected ascii, binary_little_endian or binary_big_endian",
-                               quoted(f)));
+                               in_quotes(f)));
         binary_ = f != "ascii";
         in_.swap_bytes(f == "binary_big_endian");
         mesh_.format = fmt::format("PLY, {}", f);
@@ -90,7 +91,7 @@ class Reader {
         break;
       } else {
         in_.fail(
-            fmt::format("found {} in the header, expected element, property or end_header", quoted(key)));
+            fmt::format("found {} in the header, expected element, property or end_header", in_quotes(key)));
       }
     }
     if (mesh_.format.empty()) in_.fail("the header has no format line");
@@ -210,6 +211,6 @@ class Reader {
 
 }  // namespace
 
-RawMesh read_ply(const std::string& name, std::string_view data) { return Reader(name, data).read(); }
+RawMesh read_ply(const std::string& name, std::string_view data) { return PlyReader(name, data).read(); }
 
 }  // namespace limber::io

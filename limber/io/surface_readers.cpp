@@ -143,7 +143,7 @@ RawMesh read_stl_text(const std::string& name, std::string_view data) {
       in.line();
       continue;
     }
-    if (key != "facet") in.fail(fmt::format("found {}, expected \"facet\" or \"endsolid\"", quoted(key)));
+    if (key != "facet") in.fail(fmt::format("found {}, expected \"facet\" or \"endsolid\"", in_quotes(key)));
     in.line();  // the normal
     in.expect("outer");
     in.expect("loop");
@@ -186,7 +186,7 @@ RawMesh read_off(const std::string& name, std::string_view data) {
   // Coordinates come first whatever else a vertex has: COFF colours, NOFF normals, STOFF texture coordinates.
   const std::string_view head = in.token("\"OFF\"");
   if (head != "OFF" && head != "COFF" && head != "NOFF" && head != "CNOFF" && head != "STOFF")
-    in.fail(fmt::format("found {}, expected \"OFF\" (or COFF, NOFF, STOFF)", quoted(head)));
+    in.fail(fmt::format("found {}, expected \"OFF\" (or COFF, NOFF, STOFF)", in_quotes(head)));
   if (in.more_in_line() && in.rest().starts_with("BINARY"))
     in.fail("binary OFF is not read; convert it to text");
   const std::int64_t vertices = in.integer("the number of vertices", 0);
@@ -230,7 +230,7 @@ RawMesh read_tobj(const std::string& name, std::string_view data) {
             in.integer("a vertex of a tet", 0, static_cast<std::int64_t>(mesh.nodes.size()) - 1));
       mesh.tets.push_back(t);
     } else {
-      in.fail(fmt::format("found {}, expected \"v\" or \"t\"", quoted(key)));
+      in.fail(fmt::format("found {}, expected \"v\" or \"t\"", in_quotes(key)));
     }
   }
   return mesh;

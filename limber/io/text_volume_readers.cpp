@@ -81,7 +81,7 @@ RawMesh read_medit(const std::string& name, std::string_view data) {
     } else {
       in.fail(
           fmt::format("found {}, expected a keyword like Tetrahedra (are there more lines than announced?)",
-                      quoted(key)));
+                      in_quotes(key)));
     }
   }
   return mesh;

@@ -9,24 +9,24 @@
 namespace limber::io {
 namespace {
 
-class Reader {
+class VtkReader {
  public:
-  Reader(const std::string& name, std::string_view data) : in_(name, data) {}
+  VtkReader(const std::string& name, std::string_view data) : in_(name, data) {}
 
   RawMesh read() {
     const std::string_view head = in_.line();
     if (!head.starts_with("# vtk DataFile Version"))
-      in_.fail(fmt::format("found {}, expected \"# vtk DataFile Version\"", quoted(head)));
+      in_.fail(fmt::format("found {}, expected \"# vtk DataFile Version\"", in_quotes(head)));
     in_.line();  // title
     const std::string_view encoding = in_.token("ASCII or BINARY");
     if (encoding != "ASCII" && encoding != "BINARY")
-      in_.fail(fmt::format("found {}, expected ASCII or BINARY", quoted(encoding)));
+      in_.fail(fmt::format("found {}, expected ASCII or BINARY", in_quotes(encoding)));
     binary_ = encoding == "BINARY";
     in_.swap_bytes(true);
     in_.expect("DATASET");
     const std::string set(in_.token("the kind of data set"));
     if (set != "UNSTRUCTURED_GRID" && set != "POLYDATA")
-      in_.fail(fmt::format("found data set {}, expected UNSTRUCTURED_GRID or POLYDATA", quoted(set)));
+      in_.fail(fmt::format("found data set {}, expected UNSTRUCTURED_GRID or POLYDATA", in_quotes(set)));
     while (in_.skip_space()) section(std::string(in_.token()));
     make_cells();
     mesh_.format = fmt::format("legacy VTK, {}", binary_ ? "binary" : "text");
@@ -108,7 +108,7 @@ class Reader {
     if (key != "SCALARS" && key != "COLOR_SCALARS" && key != "TEXTURE_COORDINATES" && !kFixed.count(key))
       in_.fail(fmt::format(
           "found {}, expected a keyword like CELLS or SCALARS (are there more numbers than announced?)",
-          quoted(key)));
+          in_quotes(key)));
     if (items_ < 0) in_.fail(fmt::format("found {} before POINT_DATA or CELL_DATA", key));
     const std::string name(in_.token("a name"));
     std::int64_t components = 1;
@@ -197,7 +197,7 @@ class Reader {
   // `n` numbers of a type. Integers beyond 2^53 lose digits, which no index may have anyway.
   std::vector<double> values(const std::string& type, std::int64_t n, const char* what) {
     const std::size_t size = type_size(type);
-    if (size == 0) in_.fail(fmt::format("found type {}, expected float, double, int, ...", quoted(type)));
+    if (size == 0) in_.fail(fmt::format("found type {}, expected float, double, int, ...", in_quotes(type)));
     if (binary_) in_.line();
     in_.binary(binary_);
     if (n < 0 || static_cast<std::uint64_t>(n) > in_.remaining() / (binary_ ? size : 2) + 1)
@@ -291,6 +291,6 @@ class Reader {
 
 }  // namespace
 
-RawMesh read_vtk(const std::string& name, std::string_view data) { return Reader(name, data).read(); }
+RawMesh read_vtk(const std::string& name, std::string_view data) { return VtkReader(name, data).read(); }
 
 }  // namespace limber::io

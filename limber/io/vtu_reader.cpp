@@ -67,7 +67,7 @@ class ByteSource {
       if (c == '=' && have >= 2)
         ++padding;
       else if (d < 0 || padding > 0)
-        in_.fail(fmt::format("found {} in base64 data", quoted(std::string_view(&c, 1))));
+        in_.fail(fmt::format("found {} in base64 data", in_quotes(std::string_view(&c, 1))));
       bits = bits << 6 | static_cast<std::uint32_t>(std::max(d, 0));
       ++have;
     }
@@ -89,9 +89,9 @@ struct Array {
   std::size_t begin = 0, end = 0;  // of the text
 };
 
-class Reader {
+class VtuReader {
  public:
-  Reader(const std::string& name, std::string_view data) : data_(data), in_(name, data) {}
+  VtuReader(const std::string& name, std::string_view data) : data_(data), in_(name, data) {}
 
   RawMesh read() {
     scan();
@@ -161,14 +161,14 @@ class Reader {
   void file_head(const XmlTag& tag) {
     if (tag.get("type") != "UnstructuredGrid")
       in_.fail(
-          fmt::format("found a VTK file of type {}, expected UnstructuredGrid", quoted(tag.get("type"))));
+          fmt::format("found a VTK file of type {}, expected UnstructuredGrid", in_quotes(tag.get("type"))));
     const std::string order = tag.get("byte_order", "LittleEndian"),
                       header = tag.get("header_type", "UInt32");
     if (order != "LittleEndian" && order != "BigEndian")
-      in_.fail(fmt::format("found byte_order {}, expected LittleEndian or BigEndian", quoted(order)));
+      in_.fail(fmt::format("found byte_order {}, expected LittleEndian or BigEndian", in_quotes(order)));
     swap_ = order == "BigEndian";
     if (header != "UInt32" && header != "UInt64")
-      in_.fail(fmt::format("found header_type {}, expected UInt32 or UInt64", quoted(header)));
+      in_.fail(fmt::format("found header_type {}, expected UInt32 or UInt64", in_quotes(header)));
     header_bytes_ = header == "UInt32" ? 4 : 8;
     const std::string compressor = tag.get("compressor");
     if (!compressor.empty() && compressor != "vtkZLibDataCompressor")
@@ -185,18 +185,18 @@ class Reader {
     a.format = tag.get("format", "ascii");
     a.components = number_attribute(tag, "NumberOfComponents", "1");
     if (a.components < 1 || a.components > 1000000)
-      in_.fail(fmt::format("array {} has {} components", quoted(a.name), a.components));
+      in_.fail(fmt::format("array {} has {} components", in_quotes(a.name), a.components));
     if (a.format == "appended") {
       const std::int64_t offset = number_attribute(tag, "offset", "");
       if (offset < 0) in_.fail(fmt::format("found {} as an offset, expected 0 or more", offset));
       a.offset = static_cast<std::uint64_t>(offset);
     } else if (a.format != "ascii" && a.format != "binary") {
-      in_.fail(fmt::format("found format {}, expected ascii, binary or appended", quoted(a.format)));
+      in_.fail(fmt::format("found format {}, expected ascii, binary or appended", in_quotes(a.format)));
     }
     a.begin = a.end = tag.end;
     if (!tag.empty) {
       const std::size_t close = in_.rest().find('<');
-      if (close == std::string_view::npos) in_.fail(fmt::format("array {} has no end", quoted(a.name)));
+      if (close == std::string_view::npos) in_.fail(fmt::format("array {} has no end", in_quotes(a.name)));
       a.end = a.begin + close;
     }
     arrays_.push_back(std::move(a));
@@ -205,7 +205,7 @@ class Reader {
   void appended(const XmlTag& tag) {
     const std::string encoding = tag.get("encoding", "base64");
     if (encoding != "raw" && encoding != "base64")
-      in_.fail(fmt::format("found encoding {}, expected raw or base64", quoted(encoding)));
+      in_.fail(fmt::format("found encoding {}, expected raw or base64", in_quotes(encoding)));
     appended_base64_ = encoding == "base64";
     in_.skip_space();
     if (in_.at_end() || in_.rest()[0] != '_') in_.fail("expected \"_\" before the appended data");
@@ -222,7 +222,8 @@ class Reader {
   const Array& need(const char* section, const std::string& name) const {
     const Array* a = find(section, name);
     if (!a)
-      in_.fail(fmt::format("<{}> has no array {}", section, name.empty() ? "of coordinates" : quoted(name)));
+      in_.fail(
+          fmt::format("<{}> has no array {}", section, name.empty() ? "of coordinates" : in_quotes(name)));
     return *a;
   }
 
@@ -248,11 +249,11 @@ class Reader {
     for (const auto& [type, bytes] : kTypes)
       if (type == a.type) size = bytes;
     if (size == 0)
-      in_.fail(
-          fmt::format("array {} has type {}, expected Float64, Int32, ...", quoted(a.name), quoted(a.type)));
+      in_.fail(fmt::format("array {} has type {}, expected Float64, Int32, ...", in_quotes(a.name),
+                           in_quotes(a.type)));
     const bool real = a.type.starts_with("Float");
     if (std::is_integral_v<T> && real)
-      in_.fail(fmt::format("array {} has type {}, expected integers", quoted(a.name), a.type));
+      in_.fail(fmt::format("array {} has type {}, expected integers", in_quotes(a.name), a.type));
     if (count == 0) return {};
     if (a.format == "ascii") return decode_text<T>(a, count);
     const std::vector<std::uint8_t> bytes = decode_bytes(a, count * size);
@@ -275,20 +276,20 @@ class Reader {
     Cursor in(in_.name(), data_.substr(0, a.end));
     in.seek(a.begin);
     if (count > in.remaining() / 2 + 1)
-      in.fail(fmt::format("array {} has {} bytes of text, too few for {} numbers", quoted(a.name),
+      in.fail(fmt::format("array {} has {} bytes of text, too few for {} numbers", in_quotes(a.name),
                           in.remaining(), count));
     std::vector<T> out;
     out.reserve(count);
     while (in.skip_space()) {
       if (out.size() == count)
-        in.fail(fmt::format("array {} has more than the expected {} numbers", quoted(a.name), count));
+        in.fail(fmt::format("array {} has more than the expected {} numbers", in_quotes(a.name), count));
       if constexpr (std::is_integral_v<T>)
         out.push_back(in.integer("an entry of an array"));
       else
         out.push_back(text_value(in));
     }
     if (out.size() != count)
-      in.fail(fmt::format("array {} has {} numbers, expected {}", quoted(a.name), out.size(), count));
+      in.fail(fmt::format("array {} has {} numbers, expected {}", in_quotes(a.name), out.size(), count));
     return out;
   }
 
@@ -314,37 +315,37 @@ class Reader {
     const bool inline_data = a.format == "binary";
     if (!inline_data && a.offset > appended_.size())
       in_.fail(fmt::format("array {} starts at offset {}, but the appended data have {} bytes",
-                           quoted(a.name), a.offset, appended_.size()));
+                           in_quotes(a.name), a.offset, appended_.size()));
     ByteSource source(in_, inline_data ? data_.substr(a.begin, a.end - a.begin) : appended_.substr(a.offset),
                       inline_data || appended_base64_);
     if (!compressed_) {
       const std::uint64_t size = header_value(source.read(header_bytes_), 0);
       if (size != expected)
-        in_.fail(fmt::format("array {} has {} bytes, expected {}", quoted(a.name), size, expected));
+        in_.fail(fmt::format("array {} has {} bytes, expected {}", in_quotes(a.name), size, expected));
       return source.read(size);
     }
     const std::vector<std::uint8_t> head = source.read(3 * header_bytes_);
     const std::uint64_t blocks = header_value(head, 0), block = header_value(head, 1),
                         last = header_value(head, 2);
     if (blocks > source.remaining() / header_bytes_ || block > (std::uint64_t{1} << 40) || last > block)
-      in_.fail(fmt::format("array {} has an impossible compression header", quoted(a.name)));
+      in_.fail(fmt::format("array {} has an impossible compression header", in_quotes(a.name)));
     const std::vector<std::uint8_t> sizes = source.read(blocks * header_bytes_);
     const std::uint64_t total = blocks == 0 ? 0 : last == 0 ? blocks * block : (blocks - 1) * block + last;
     if (total != expected)
-      in_.fail(fmt::format("array {} has {} bytes before compression, expected {}", quoted(a.name), total,
+      in_.fail(fmt::format("array {} has {} bytes before compression, expected {}", in_quotes(a.name), total,
                            expected));
     std::vector<std::uint8_t> out;
     for (std::uint64_t b = 0; b < blocks; ++b) {
       const std::uint64_t packed = header_value(sizes, b);
       const std::uint64_t plain = b + 1 == blocks && last != 0 ? last : block;
       if (packed > source.remaining() || plain > packed * kMaxRatio + 64)
-        in_.fail(fmt::format("block {} of array {} has an impossible size", b, quoted(a.name)));
+        in_.fail(fmt::format("block {} of array {} has an impossible size", b, in_quotes(a.name)));
       const std::vector<std::uint8_t> bytes = source.read(packed);
       const std::size_t at = out.size();
       out.resize(at + plain);
       uLongf size = plain;
       if (uncompress(out.data() + at, &size, bytes.data(), bytes.size()) != Z_OK || size != plain)
-        in_.fail(fmt::format("block {} of array {} does not decompress", b, quoted(a.name)));
+        in_.fail(fmt::format("block {} of array {} does not decompress", b, in_quotes(a.name)));
     }
     return out;
   }
@@ -401,6 +402,6 @@ class Reader {
 
 }  // namespace
 
-RawMesh read_vtu(const std::string& name, std::string_view data) { return Reader(name, data).read(); }
+RawMesh read_vtu(const std::string& name, std::string_view data) { return VtuReader(name, data).read(); }
 
 }  // namespace limber::io

@@ -10,7 +10,37 @@
 #include <immintrin.h>
 #endif
 
+// Files are compiled for different instruction sets, and the linker keeps one copy of what several of them
+// define: so the packs of each have a namespace of their own, and what is not about packs is always inlined.
+#if defined(__AVX512F__)
+#define LIMBER_PACK_NAMESPACE pack_avx512
+#elif defined(__AVX2__) && defined(__FMA__)
+#define LIMBER_PACK_NAMESPACE pack_avx2
+#else
+#define LIMBER_PACK_NAMESPACE pack_base
+#endif
+#define LIMBER_SCALAR __attribute__((always_inline)) inline
+
 namespace limber {
+
+LIMBER_SCALAR double select(bool m, double a, double b) { return m ? a : b; }
+LIMBER_SCALAR bool any(bool m) { return m; }
+LIMBER_SCALAR double vsqrt(double a) { return std::sqrt(a); }
+LIMBER_SCALAR double vabs(double a) { return std::abs(a); }
+LIMBER_SCALAR double vexp(double a) { return std::exp(a); }
+LIMBER_SCALAR double vlog(double a) { return std::log(a); }
+
+// NaN in `a` gives `b`.
+template <class T>
+LIMBER_SCALAR T vmin(T a, T b) {
+  return select(a < b, a, b);
+}
+template <class T>
+LIMBER_SCALAR T vmax(T a, T b) {
+  return select(a > b, a, b);
+}
+
+inline namespace LIMBER_PACK_NAMESPACE {
 
 #if defined(__AVX512F__)
 inline constexpr int kLanes = 8;
@@ -61,16 +91,13 @@ struct Pack {
 };
 
 inline Pack select(Mask m, Pack a, Pack b) { return Pack(m.v ? a.v : b.v); }
-inline double select(bool m, double a, double b) { return m ? a : b; }
 
 inline bool any(Mask m) {
   std::int64_t all = 0;
   for (int i = 0; i < kLanes; ++i) all |= m.v[i];
   return all != 0;
 }
-inline bool any(bool m) { return m; }
 
-inline double vsqrt(double a) { return std::sqrt(a); }
 inline Pack vsqrt(Pack a) {
 #if defined(__AVX512F__)
   // The masked form: g++ 12 warns of its own plain one.
@@ -88,18 +115,8 @@ inline Pack vsqrt(Pack a) {
 #endif
 }
 
-inline double vabs(double a) { return std::abs(a); }
 inline Pack vabs(Pack a) {
   return Pack((Pack::V)((Mask::V)a.v & (Mask::V{} + std::numeric_limits<std::int64_t>::max())));
-}
-// NaN in `a` gives `b`.
-template <class T>
-T vmin(T a, T b) {
-  return select(a < b, a, b);
-}
-template <class T>
-T vmax(T a, T b) {
-  return select(a > b, a, b);
 }
 
 // Lane i of p[j] becomes lane j of p[i].
@@ -137,15 +154,14 @@ inline void transpose(Pack p[kLanes]) {
 #endif
 }
 
-inline double vexp(double a) { return std::exp(a); }
 inline Pack vexp(Pack a) {
   for (int i = 0; i < kLanes; ++i) a.set(i, std::exp(a[i]));
   return a;
 }
-inline double vlog(double a) { return std::log(a); }
 inline Pack vlog(Pack a) {
   for (int i = 0; i < kLanes; ++i) a.set(i, std::log(a[i]));
   return a;
 }
 
+}  // namespace LIMBER_PACK_NAMESPACE
 }  // namespace limber

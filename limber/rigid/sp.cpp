@@ -13,8 +13,6 @@
 namespace limber::rigid {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 Pose pose_of(const VecX& x, Index i) {
   const auto s = x.segment<7>(7 * i);
   return {Quat(s[3], s[4], s[5], s[6]).toRotationMatrix(), Vec3(s.head<3>())};
@@ -375,11 +373,11 @@ class Sp {
   const VecX& contact() {
     const VecX free = velocity(p0_ + f_beta_);
     const auto n = static_cast<Eigen::Index>(rows_.size());
-    VecX g(n), lo(n), hi = VecX::Constant(n, kInf);
+    VecX g(n), lo(n), hi = VecX::Constant(n, std::numeric_limits<double>::infinity());
     for (Eigen::Index i = 0; i < n; ++i) {
       const Row& r = rows_[static_cast<std::size_t>(i)].row;
       g[i] = dot(r, free) - r.rhs;
-      lo[i] = r.unilateral ? 0 : -kInf;
+      lo[i] = r.unilateral ? 0 : -std::numeric_limits<double>::infinity();
     }
     // Walls share a load so that the sum of squares is smallest, as in BISP.
     qp::BoxQpOptions options;

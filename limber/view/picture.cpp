@@ -15,9 +15,9 @@ namespace {
 
 enum : std::uint8_t { kBody, kCap, kDynamic, kCandidate, kPin, kFibre, kObstacle, kPaints };
 
-constexpr std::size_t kMaxFibres = 4000;  // drawn lines
+constexpr std::size_t kMaxPictureFibres = 4000;  // drawn lines
 
-[[noreturn]] void wrong(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
+[[noreturn]] void wrong_picture(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
 
 // Numbers separated by commas.
 std::vector<double> numbers(const std::string& text) {
@@ -54,7 +54,7 @@ void add_fibres(Triangles& out, const ReplayTopology& t, const std::vector<Vec3f
     if (Eigen::Map<const Vec3f>(&fibre->values[3 * static_cast<std::size_t>(t.surface_element[k])]).norm() >
         0)
       faces.push_back(k);
-  const std::size_t stride = faces.size() / kMaxFibres + 1;
+  const std::size_t stride = faces.size() / kMaxPictureFibres + 1;
   const auto rest = [&](Index i) {
     return Vec3f(Eigen::Map<const Vec3f>(&t.rest[3 * static_cast<std::size_t>(i)]));
   };
@@ -120,13 +120,15 @@ Painter::Painter(const ReplayReader& reader, const PictureOptions& options)
   if (reader.frame_count() == 0)
     throw Error(ErrorKind::kInput, "the recording has no frames, so there is nothing to draw");
   if (options.width < 16 || options.height < 16 || options.width > 16384 || options.height > 16384)
-    wrong(fmt::format("picture size {}x{}: expected 16 to 16384 pixels", options.width, options.height));
+    wrong_picture(
+        fmt::format("picture size {}x{}: expected 16 to 16384 pixels", options.width, options.height));
   find_extent();
   use_topology(reader.frame_topology(0));
   if (options_.color != "plain" && !mesh_->sampler->find(options_.color)) {
     std::string known = "plain";
     for (const FieldInfo& f : mesh_->sampler->list()) known += ", " + f.id;
-    wrong(fmt::format("--color {}: the recording has no such field; it has {}", options_.color, known));
+    wrong_picture(
+        fmt::format("--color {}: the recording has no such field; it has {}", options_.color, known));
   }
   find_range();
 }
@@ -257,7 +259,8 @@ Image Painter::paint(Index index) {
     const auto place = options_.clip.size() > 2 && options_.clip[1] == ':' ? numbers(options_.clip.substr(2))
                                                                            : std::vector<double>{0.5};
     if (axis < 'x' || axis > 'z' || place.size() != 1)
-      wrong(fmt::format("--clip {}: expected an axis and a share of the extent, as in x:0.5", options_.clip));
+      wrong_picture(
+          fmt::format("--clip {}: expected an axis and a share of the extent, as in x:0.5", options_.clip));
     const Eigen::Index d = axis - 'x';
     Vec3 p = Vec3::Zero();
     p[d] = stage.low[d] + place[0] * (stage.high[d] - stage.low[d]);
@@ -335,7 +338,7 @@ Image Painter::paint(Index index) {
   } else if (options_.camera != "three-quarter") {
     const std::vector<double> a = numbers(options_.camera);
     if (a.size() < 2 || a.size() > 3 || (a.size() == 3 && a[2] <= 0))
-      wrong(
+      wrong_picture(
           fmt::format("--camera {}: expected three-quarter, front, side, top, or azimuth,elevation[,zoom] in "
                       "degrees",
                       options_.camera));

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 // The kernels are compiled several times, for different instruction sets. What they share must leave no copy
 // of its own behind: the linker would keep one of them for all.
@@ -99,8 +98,6 @@ struct OneSide {
 
 // One set of kernels per instruction set.
 struct Kernels {
-  const char* name;
-
   // C (+)= -A B^T: A the strips [a0, a1) of the panel, B the strips [b0, b1), both over columns [k0, k1).
   // C starts at the first row of strip a0 and the first row of b0, column-major with leading dimension ld.
   // With `lower` (a0 == b0) tiles above the diagonal are left out; without `add` C is overwritten.
@@ -135,11 +132,7 @@ struct Kernels {
   LIMBER_INLINE const OneSide<RoundedPanel>& one_side(const RoundedPanel&) const { return rounded; }
 };
 
-// The sets that this machine can run, the best one first.
-const std::vector<const Kernels*>& all_kernels();
-// The best one, or the one that was chosen.
+// Of the chosen instruction set (core/instruction_set.hpp).
 const Kernels& kernels();
-// For tests and benchmarks; not while anything is being factored or solved.
-void choose_kernels(const Kernels& kernels);
 
 }  // namespace limber::sparse

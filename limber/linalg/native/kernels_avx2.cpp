@@ -8,7 +8,7 @@ namespace limber::sparse::avx2 {
 #include <limber/linalg/native/kernels_simd_solve.hpp>
 
 extern const Kernels table;
-constexpr Kernels table = kernel_table("avx2");
+constexpr Kernels table = kernel_table();
 
 }  // namespace limber::sparse::avx2
 #endif

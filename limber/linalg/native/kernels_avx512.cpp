@@ -12,7 +12,7 @@ namespace limber::sparse::avx512 {
 #include <limber/linalg/native/kernels_simd_solve.hpp>
 
 extern const Kernels table;
-constexpr Kernels table = kernel_table("avx512");
+constexpr Kernels table = kernel_table();
 
 }  // namespace limber::sparse::avx512
 #endif

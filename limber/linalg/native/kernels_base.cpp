@@ -7,6 +7,6 @@ namespace limber::sparse::base {
 #include <limber/linalg/native/kernels_simd_solve.hpp>
 
 extern const Kernels table;
-constexpr Kernels table = kernel_table("base");
+constexpr Kernels table = kernel_table();
 
 }  // namespace limber::sparse::base

@@ -255,9 +255,8 @@ constexpr OneSide<P> one_side() {
   return {forward_pivots<P>, forward_rows<P>, backward_rows<P>, backward_pivots<P>};
 }
 
-constexpr Kernels kernel_table(const char* name) {
-  return {name,
-          multiply,
+constexpr Kernels kernel_table() {
+  return {multiply,
           factor,
           solve_rows,
           add_update,

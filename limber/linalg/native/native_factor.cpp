@@ -13,7 +13,7 @@ namespace sparse {
 namespace {
 
 // Below this estimate [ns] waking other threads costs more than it brings.
-constexpr double kOneThread = 150e3;
+constexpr double kFactorOnOneThread = 150e3;
 
 // The rows [begin, end) of block i of a tiled front: blocks of pivots, then of rows below, padding counted.
 std::pair<long, long> block_rows(const Front& front, long i) {
@@ -77,7 +77,7 @@ void NativeBackend::prepare(const BlockMatrix& A, int workers) {
 
 FactorStatus NativeBackend::factor(const BlockMatrix& A) {
   const auto start = std::chrono::steady_clock::now();
-  const int workers = plan_.cost < kOneThread ? 1 : threads();
+  const int workers = plan_.cost < kFactorOnOneThread ? 1 : threads();
   prepare(A, workers);
   schedule_.graph.execute(workers,
                           [&](Index task, int worker) { run(schedule_.tasks[task], A, spaces_[worker]); });

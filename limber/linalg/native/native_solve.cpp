@@ -7,7 +7,7 @@ namespace limber::sparse {
 namespace {
 
 // Below this number of products [doubles of L times lanes] waking other threads costs more than it brings.
-constexpr std::int64_t kOneThread = 400'000;
+constexpr std::int64_t kSolveOnOneThread = 400'000;
 constexpr Eigen::Index kMostLanes = 32;  // right-hand sides of one sweep
 constexpr std::int64_t kLargePanel = 1
                                      << 18;  // doubles; with one right-hand side larger panels are shared out
@@ -226,7 +226,7 @@ void NativeBackend::sweep(const Columns& c, Part part, bool rounded) const {
   const std::ptrdiff_t units = static_cast<std::ptrdiff_t>(plan_.units.size());
   const std::size_t space = static_cast<std::size_t>(most_rows_ + kStrip * most_pivots_);
 
-  const std::ptrdiff_t grain = f_.values * lanes < kOneThread ? units + 1 : 1;
+  const std::ptrdiff_t grain = f_.values * lanes < kSolveOnOneThread ? units + 1 : 1;
   // All that is read before anything is written in another order; else each unit is loaded when its turn
   // comes.
   const bool load_first = course.forward || c.in == c.out;

@@ -2,10 +2,10 @@
 #include "unit/linalg/matrices.hpp"
 
 #include <limber/core/error.hpp>
+#include <limber/core/instruction_set.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/fem/assemble.hpp>
 #include <limber/linalg/cholesky.hpp>
-#include <limber/linalg/native/kernels.hpp>
 #include <limber/mesh/generate.hpp>
 
 #include <gtest/gtest.h>
@@ -139,10 +139,10 @@ TEST(CholeskyFem, BadPivotIsTheSameForAnyThreadCount) {
 // One dense front, larger than the blocks in which kernels go, with each set of kernels that this machine
 // runs.
 TEST(CholeskyFem, EverySetOfKernelsSolvesLikeDense) {
-  const sparse::Kernels& best = sparse::kernels();
-  for (const sparse::Kernels* set : sparse::all_kernels()) {
-    SCOPED_TRACE(set->name);
-    sparse::choose_kernels(*set);
+  const InstructionSet best = instruction_set();
+  for (const InstructionSet set : instruction_sets()) {
+    SCOPED_TRACE(name(set));
+    choose_instruction_set(set);
     for (const Index n : {1, 2, 3, 5, 8, 13, 21, 64, 65, 150}) {
       std::vector<std::array<Index, 4>> pairs;
       for (Index i = 0; i < n; ++i)
@@ -172,7 +172,7 @@ TEST(CholeskyFem, EverySetOfKernelsSolvesLikeDense) {
     chol.solve(x);
     EXPECT_LT(backward_error(A, x, b), 1e-15);
   }
-  sparse::choose_kernels(best);
+  choose_instruction_set(best);
 }
 
 // A solve with L rounded to single precision is a solve with the values rounded in place; fronts of all
@@ -181,10 +181,10 @@ TEST(CholeskyFem, RoundedFactorSolvesLikeRoundedValues) {
   std::vector<std::array<Index, 4>> pairs;
   for (Index i = 0; i < 200; ++i)
     for (Index j = 0; j < i; ++j) pairs.push_back({i, j, -1, -1});
-  const sparse::Kernels& best = sparse::kernels();
-  for (const sparse::Kernels* set : sparse::all_kernels()) {
-    SCOPED_TRACE(set->name);
-    sparse::choose_kernels(*set);
+  const InstructionSet best = instruction_set();
+  for (const InstructionSet set : instruction_sets()) {
+    SCOPED_TRACE(name(set));
+    choose_instruction_set(set);
     for (const BlockMatrix& A :
          {test::random_spd(make_block_pattern(200, pairs), 5), step_matrix({.nodes = {21, 5, 5}})}) {
       const VecX b = VecX::LinSpaced(3 * A.pattern->n, -1, 1);
@@ -204,7 +204,7 @@ TEST(CholeskyFem, RoundedFactorSolvesLikeRoundedValues) {
       EXPECT_GT((rounded - exact).norm(), 1e-11 * exact.norm());
     }
   }
-  sparse::choose_kernels(best);
+  choose_instruction_set(best);
 }
 
 TEST(CholeskyFem, StatisticsAddUp) {

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Limber as a part of another project: as_part.sh SOURCE SCRATCH. Configures only; the parent must get neither our tests
+# and benchmarks nor our warnings, and its own files must be compiled as C++20.
+set -euo pipefail
+source=$1 scratch=$2
+rm -rf "$scratch"
+mkdir -p "$scratch"
+cat >"$scratch/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.22)
+project(parent CXX)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+add_subdirectory($source limber)
+add_executable(parent main.cpp)
+target_link_libraries(parent limber)
+END
+echo 'int main() {}' >"$scratch/main.cpp"
+cmake -S "$scratch" -B "$scratch/build" -G Ninja >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
+commands=$(grep -A1 -B1 '"command".*main.cpp' "$scratch/build/compile_commands.json")
+fail() { echo "$1: $commands"; exit 1; }
+grep -q -- '-std=gnu++20\|-std=c++20' <<<"$commands" || fail "C++20 is not passed on"
+grep -q -- 'EIGEN_MAX_ALIGN_BYTES=16' <<<"$commands" || fail "Eigen's alignment is not passed on"
+grep -q -- '-Wall\|-Werror\|-march' <<<"$commands" && fail "our options leak into the parent"
+ninja -C "$scratch/build" -t targets all | grep -q 'unit_\|bench_' && { echo "tests or benchmarks are built"; exit 1; }
+exit 0
