@@ -170,6 +170,25 @@ bool BodyContact::revise(const VecX& x) {
   return changed;
 }
 
+std::vector<ContactRow> BodyContact::rows(std::span<const Pair> pairs, const VecX& x) const {
+  std::vector<ContactRow> out;
+  for (const Pair& pair : pairs) {
+    const Gap at = gap(pair, x);
+    if (at.n.isZero(0)) continue;
+    ContactRow row;
+    row.node = pair.nodes[0];
+    row.face = {pair.nodes[1], pair.nodes[2], pair.nodes[3]};
+    row.weight = {-at.w[1], -at.w[2], -at.w[3]};
+    row.n = at.n;
+    row.gap = at.value;
+    row.friction = options_.friction;
+    row.id = body_contact_id(row.node, pair.piece);
+    set_tangents(row);
+    out.push_back(row);
+  }
+  return out;
+}
+
 double BodyContact::add_force(const VecX& x, VecX& f) const {
   double energy = 0;
   const double slip = g_ * options_.slip_speed, soft = kSoft * surfaces_.edge();

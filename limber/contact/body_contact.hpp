@@ -15,6 +15,7 @@
 #pragma once
 
 #include <limber/contact/body_surfaces.hpp>
+#include <limber/contact/contact_rows.hpp>
 #include <limber/linalg/block_matrix.hpp>
 
 #include <array>
@@ -53,6 +54,10 @@ class BodyContact {
   bool revise(const VecX& x);
   // Nodes that have gone through a body, seen by the last revise().
   const std::vector<Index>& tunnelled() const { return tunnelled_; }
+
+  // Pairs, those of detect() or pairs(), as rows on velocities with nodes at x. Weights are the coordinates
+  // of the node's projection, and leave [0, 1] where that is beyond an edge. Faces without area give no row.
+  std::vector<ContactRow> rows(std::span<const Pair> pairs, const VecX& x) const;
 
   double add_force(const VecX& x, VecX& f) const;
   // `exact`: the second derivative of the energy; otherwise every pair's is made positive semi-definite.

@@ -244,36 +244,6 @@ BoxQpReport solve_box_qp(const MatX& H, const VecX& g, const VecX& lo, const Vec
   return finish(s, x, report);
 }
 
-BoxQpReport solve_box_qp_pgs(const MatX& H, const VecX& g, const VecX& lo, const VecX& hi, VecX& x,
-                             const BoxQpOptions& options) {
-  check_bounds(H, g, lo, hi);
-  BoxQpReport report;
-  report.solver = "pgs";
-  report.converged = true;
-  if (g.size() == 0) return report;
-  const Scaled s = scale_problem(H, g, lo, hi, options);
-  if (x.size() != g.size()) x = VecX::Zero(g.size());
-  x = x.cwiseQuotient(s.scale);
-  const Eigen::Index n = g.size();
-  for (Eigen::Index i = 0; i < n; ++i) x[i] = clamp(x[i], s.lo[i], s.hi[i]);
-  VecX w = s.H * x + s.g;
-  report.converged = false;
-  for (report.iterations = 1; report.iterations <= options.max_sweeps; ++report.iterations) {
-    for (Eigen::Index i = 0; i < n; ++i) {
-      const double step = clamp(x[i] - w[i] / s.H(i, i), s.lo[i], s.hi[i]) - x[i];
-      if (step == 0) continue;
-      x[i] += step;
-      w.noalias() += step * s.H.col(i);
-    }
-    const double size = s.g.cwiseAbs().maxCoeff() + x.cwiseAbs().maxCoeff();
-    if (natural_residual(s, x, w) <= options.tolerance * size) {
-      report.converged = true;
-      break;
-    }
-  }
-  return finish(s, x, report);
-}
-
 double box_qp_residual(const MatX& H, const VecX& g, const VecX& lo, const VecX& hi, const VecX& x) {
   const VecX w = H * x + g;
   double worst = 0;

@@ -15,16 +15,14 @@ struct BoxQpOptions {
   // Added to every diagonal entry as it is, in the units of H. It decides how redundant rows share: among all
   // solutions the one with the smallest sum of squares is approached (epsilon of Eq. 3.7).
   double regularisation = 0;
-  int max_iterations = 200;  // pivoting steps; PGS sweeps are limited by max_sweeps
-  int max_sweeps = 20000;    // PGS
-  double tolerance = 1e-10;  // PGS: on the natural residual, relative to the size of g and H x
+  int max_iterations = 200;  // pivoting steps
 };
 
 struct BoxQpReport {
   bool converged = false;
   int iterations = 0;
   double residual = 0;      // max |x - clamp(x - (H x + g) / diag H)|, in the units of x
-  const char* solver = "";  // "pivoting", "newton" or "pgs"
+  const char* solver = "";  // "pivoting" or "newton"
 };
 
 // Block principal pivoting with Murty's least-index rule as backup; `x` holds the warm start and the result.
@@ -32,10 +30,6 @@ struct BoxQpReport {
 // over, which always descends; the report says so.
 BoxQpReport solve_box_qp(const MatX& H, const VecX& g, const VecX& lo, const VecX& hi, VecX& x,
                          const BoxQpOptions& options = {});
-
-// Projected Gauss-Seidel: slower to converge, but indifferent to singular H.
-BoxQpReport solve_box_qp_pgs(const MatX& H, const VecX& g, const VecX& lo, const VecX& hi, VecX& x,
-                             const BoxQpOptions& options = {});
 
 // The natural residual of the report for a given x: zero exactly at a solution.
 double box_qp_residual(const MatX& H, const VecX& g, const VecX& lo, const VecX& hi, const VecX& x);

@@ -81,15 +81,22 @@ Problem random_problem(int n, int rank, unsigned seed) {
   return p;
 }
 
+// Another way to the solution, which pays no heed to singular H: one entry after the other.
+VecX gauss_seidel(const Problem& p) {
+  VecX x = VecX::Zero(p.g.size()).cwiseMax(p.lo).cwiseMin(p.hi);
+  for (int sweep = 0; sweep < 20000; ++sweep)
+    for (Eigen::Index i = 0; i < x.size(); ++i)
+      x[i] = std::clamp(x[i] - (p.H.col(i).dot(x) + p.g[i]) / p.H(i, i), p.lo[i], p.hi[i]);
+  return x;
+}
+
 TEST(BoxQp, AgreesWithEnumerationOfAllActiveSets) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     const Problem p = random_problem(2 + static_cast<int>(seed) % 6, 9, seed);
     const VecX exact = enumerate(p);
-    VecX x, y;
+    VecX x;
     EXPECT_TRUE(solve_box_qp(p.H, p.g, p.lo, p.hi, x).converged);
-    EXPECT_TRUE(solve_box_qp_pgs(p.H, p.g, p.lo, p.hi, y).converged);
     EXPECT_LT((x - exact).cwiseAbs().maxCoeff(), 1e-6 * (1 + exact.cwiseAbs().maxCoeff())) << "seed " << seed;
-    EXPECT_LT((y - exact).cwiseAbs().maxCoeff(), 1e-6 * (1 + exact.cwiseAbs().maxCoeff())) << "seed " << seed;
   }
 }
 
@@ -137,16 +144,13 @@ TEST(BoxQp, AgreesWithCvxopt) {
     for (auto& v : reference) in >> v;
     ASSERT_TRUE(in);
     const Problem p = shared_problem(n, rank, seed);
-    VecX x, y;
+    VecX x;
     const BoxQpReport report = solve_box_qp(p.H, p.g, p.lo, p.hi, x);
     EXPECT_TRUE(report.converged);
     EXPECT_STREQ(report.solver, "pivoting");
-    EXPECT_TRUE(solve_box_qp_pgs(p.H, p.g, p.lo, p.hi, y).converged);
-    for (const VecX& s : {x, y}) {
-      EXPECT_LT((s - reference).cwiseAbs().maxCoeff(), 1e-6 * (1 + reference.cwiseAbs().maxCoeff()))
-          << "n " << n << " rank " << rank;
-      EXPECT_NEAR(objective(p, s), best, 1e-8 * (1 + std::abs(best)));
-    }
+    EXPECT_LT((x - reference).cwiseAbs().maxCoeff(), 1e-6 * (1 + reference.cwiseAbs().maxCoeff()))
+        << "n " << n << " rank " << rank;
+    EXPECT_NEAR(objective(p, x), best, 1e-8 * (1 + std::abs(best)));
     ++problems;
   }
   EXPECT_EQ(problems, 6);
@@ -165,11 +169,10 @@ TEST(BoxQp, SingularMatrixGivesTheUniqueForce) {
     VecX v(rank);
     for (auto& c : v) c = normal(rng);
     Problem p{B.transpose() * B, B.transpose() * v, VecX::Zero(n), VecX::Constant(n, kInf)};
-    VecX x, y;
+    VecX x;
     EXPECT_TRUE(solve_box_qp(p.H, p.g, p.lo, p.hi, x).converged) << seed;
     EXPECT_LT((B * x + v).norm(), 1e-6 * v.norm());  // all of the velocity is removed
-    solve_box_qp_pgs(p.H, p.g, p.lo, p.hi, y);
-    EXPECT_LT((B * (x - y)).norm(), 1e-5 * v.norm());
+    EXPECT_LT((B * (x - gauss_seidel(p))).norm(), 1e-5 * v.norm());
   }
 }
 
@@ -197,8 +200,6 @@ TEST(BoxQp, NumbersThatAreNoneAreNotSolved) {
   VecX g = VecX::Ones(3), x;
   g[1] = std::numeric_limits<double>::quiet_NaN();
   EXPECT_FALSE(solve_box_qp(MatX::Identity(3, 3), g, lo, hi, x).converged);
-  x.resize(0);
-  EXPECT_FALSE(solve_box_qp_pgs(MatX::Identity(3, 3), g, lo, hi, x).converged);
 }
 
 TEST(BoxQp, RefusesCrossedBounds) {
