@@ -10,27 +10,55 @@ LinkCoupling::LinkCoupling(const Model& model) : model_(model) {
 
 void LinkCoupling::begin(const State& state, const StepInput& in) {
   const rigid::Articulation& a = articulation();
+  start_ = {state.joint_q, state.joint_v, state.joint_friction};
   rigid::update_motion(a.mechanism, state.joint_q, state.joint_v, motion_);
+  const auto attachments = static_cast<Index>(a.attachments.size());
+  std::vector<std::vector<Index>> on_link(at(a.mechanism.size()));
+  VecX x(3 * static_cast<Eigen::Index>(attachments));
+  std::vector<std::uint8_t> held(static_cast<std::size_t>(x.size()), 0);
   dofs_.clear();
-  attachment_.clear();
-  for (std::size_t i = 0; i < a.attachments.size(); ++i)
-    for (Index k = 0; k < 3; ++k)
-      if (const Index d = 3 * a.attachments[i].node + k; !in.fixed[at(d)]) {
-        dofs_.push_back(d);
-        attachment_.push_back(static_cast<Index>(i));
+  place_.clear();
+  for (Index i = 0; i < attachments; ++i) {
+    const rigid::Attachment& p = a.attachments[at(i)];
+    on_link[at(p.link)].push_back(i);
+    node(x, i) = motion_.links[at(p.link)].pose * p.x;
+    for (Index k = 0; k < 3; ++k) {
+      if (in.fixed[at(3 * p.node + k)]) {
+        held[at(3 * i + k)] = 1;
+        continue;
       }
+      dofs_.push_back(3 * p.node + k);
+      place_.push_back(3 * i + k);
+    }
+  }
+  attached_ = VelocityMap(attachments);
+  links_.clear();
+  for (Index l = 0; l < a.mechanism.size(); ++l)
+    if (!on_link[at(l)].empty()) {
+      attached_.add_rigid_body(on_link[at(l)], x, motion_.links[at(l)].com);
+      links_.push_back(l);
+    }
+  attached_.hold(held);
+
   const MatX J = rigid::dense_J(a.mechanism, motion_);
   B_.resize(static_cast<Eigen::Index>(dofs_.size()), a.mechanism.velocities);
+  VecX twists(attached_.unknowns()), v;
+  for (Eigen::Index j = 0; j < B_.cols(); ++j) {
+    for (std::size_t l = 0; l < links_.size(); ++l) {
+      const auto phi =
+          J.col(j).segment<6>(6 * links_[l]);  // angular velocity, then that of the centre of mass
+      twists.segment<6>(6 * static_cast<Eigen::Index>(l)) << phi.tail<3>(), phi.head<3>();
+    }
+    attached_.multiply(twists, v);
+    B_.col(j) = v(place_);
+  }
   bias_.resize(B_.rows());
   for (std::size_t d = 0; d < dofs_.size(); ++d) {
-    const rigid::Attachment& p = a.attachments[at(attachment_[d])];
+    const rigid::Attachment& p = a.attachments[at(place_[d] / 3)];
     const rigid::LinkMotion& l = motion_.links[at(p.link)];
-    const Vec3 r = l.pose * p.x - l.com, axis = Vec3::Unit(dofs_[d] % 3);
-    const rigid::Vec6 row = rigid::point_wrench(r, axis);  // measures the point's velocity along the axis
-    const auto i = static_cast<Eigen::Index>(d);
-    B_.row(i) = row.transpose() * J.middleRows<6>(6 * p.link);
-    const Vec3 omega = l.phi.head<3>();
-    bias_[i] = row.dot(l.bias) + axis.dot(omega.cross(omega.cross(r)));
+    const Vec3 r = l.pose * p.x - l.com, axis = Vec3::Unit(dofs_[d] % 3), omega = l.phi.head<3>();
+    bias_[static_cast<Eigen::Index>(d)] =
+        rigid::point_wrench(r, axis).dot(l.bias) + axis.dot(omega.cross(omega.cross(r)));
   }
 }
 
@@ -49,23 +77,27 @@ std::vector<std::uint8_t> LinkCoupling::held(const std::vector<std::uint8_t>& fi
 
 VecX LinkCoupling::step(const VecX& g, const MatX& G, const StepInput& in, State& state) {
   const rigid::Articulation& a = articulation();
+  // Impulses on attached nodes are wrenches on links.
+  VecX load = VecX::Zero(3 * static_cast<Eigen::Index>(attached_.nodes())), wrench;
+  const auto on_links = [&](const VecX& impulse, auto&& out) {
+    load(place_) = impulse;
+    attached_.multiply_transpose(load, wrench);
+    for (std::size_t l = 0; l < links_.size(); ++l) {
+      const auto w = wrench.segment<6>(6 * static_cast<Eigen::Index>(l));
+      out.template segment<6>(6 * links_[l]) << w.tail<3>(), w.head<3>();
+    }
+  };
   rigid::External flesh;
   flesh.force = VecX::Zero(6 * a.mechanism.size());
   flesh.response = MatX::Zero(6 * a.mechanism.size(), a.mechanism.velocities);
-  for (std::size_t d = 0; d < dofs_.size(); ++d) {
-    const rigid::Attachment& p = a.attachments[at(attachment_[d])];
-    const rigid::LinkMotion& l = motion_.links[at(p.link)];
-    const rigid::Vec6 row = rigid::point_wrench(l.pose * p.x - l.com, Vec3::Unit(dofs_[d] % 3));
-    const auto i = static_cast<Eigen::Index>(d);
-    flesh.force.segment<6>(6 * p.link) += g[i] / in.h * row;
-    flesh.response.middleRows<6>(6 * p.link) += row * G.row(i);
-  }
+  on_links(g / in.h, flesh.force);
+  for (Eigen::Index j = 0; j < G.cols(); ++j) on_links(G.col(j), flesh.response.col(j));
   const std::vector<rigid::Contact> contacts =
       model_.contact.obstacles.empty()
           ? std::vector<rigid::Contact>()
           : rigid::find_contacts(a, model_.contact.obstacles, motion_, in.t, in.h);
   settings_.h = in.h;
-  rigid::JointState joints{state.joint_q, state.joint_v, state.joint_friction};
+  rigid::JointState joints = start_;
   outcome_ = rigid::step_bisp(a.mechanism, a.surfaces, contacts, flesh, in.t, settings_, joints);
   state.joint_q = joints.q;
   state.joint_v = joints.v;
@@ -78,7 +110,7 @@ void LinkCoupling::place(State& state) const {
   rigid::Motion motion;
   rigid::update_motion(a.mechanism, state.joint_q, state.joint_v, motion);
   for (std::size_t d = 0; d < dofs_.size(); ++d) {
-    const rigid::Attachment& p = a.attachments[at(attachment_[d])];
+    const rigid::Attachment& p = a.attachments[at(place_[d] / 3)];
     const rigid::LinkMotion& l = motion.links[at(p.link)];
     const Vec3 x = l.pose * p.x;
     state.x[dofs_[d]] = x[dofs_[d] % 3];

@@ -6,8 +6,12 @@
 // the soft part for u = 0 and for every unit joint velocity; what it leaves on the attached nodes, g - G u,
 // acts on the links as an impulse and its response, and the joints are stepped as ever, with all their loops,
 // motors, limits, contacts and friction.
+//
+// B is the product of two maps: attached nodes are rigid bodies that move with the twist of their link
+// (VelocityMap), and the twists of the links are J u (the tree's Jacobian).
 #pragma once
 
+#include <limber/linalg/velocity_map.hpp>
 #include <limber/rigid/articulation.hpp>
 #include <limber/rigid/bisp.hpp>
 #include <limber/sim/model.hpp>
@@ -30,8 +34,8 @@ class LinkCoupling {
   // `fixed` with the attached degrees of freedom as well.
   std::vector<std::uint8_t> held(const std::vector<std::uint8_t>& fixed) const;
 
-  // Steps the joints: g [N s], one number per attached degree of freedom, and G [N s per joint velocity]. The
-  // state's joints must be those of begin(). Returns the new joint velocities.
+  // Steps the joints from where they were at begin(): g [N s], one number per attached degree of freedom, and
+  // G [N s per joint velocity]. Returns the new joint velocities.
   VecX step(const VecX& g, const MatX& G, const StepInput& in, State& state);
   // Puts the attached nodes where their links are now.
   void place(State& state) const;
@@ -43,8 +47,11 @@ class LinkCoupling {
   const Model& model_;
   rigid::StepSettings settings_;
   rigid::Motion motion_;
+  rigid::JointState start_;
+  VelocityMap attached_;      // attachment by attachment, from the twists of links
+  std::vector<Index> links_;  // that have attachments, in the order of attached_'s blocks
   std::vector<Index> dofs_;
-  std::vector<Index> attachment_;  // of each of dofs_
+  std::vector<Index> place_;  // of each of dofs_ among the degrees of freedom of attached_
   MatX B_;
   VecX bias_;
   rigid::StepOutcome outcome_;

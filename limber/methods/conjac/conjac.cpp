@@ -127,7 +127,6 @@ class ConJac final : public Stepper {
     VecX x, v;
     double elastic = 0, kinetic = 0, contact = 0;  // [J]
     double energy_excess = 0;
-    VecX joint_q, joint_v, joint_friction;
   };
 
   // Without dynamic nodes nothing but stabilisation moves the body, and nothing at all when its forces are in
@@ -278,8 +277,7 @@ class ConJac final : public Stepper {
   }
 
   Start measure_start(const Model& model, const State& state, const StepInput& in) {
-    Start s{
-        state.x, state.v, 0, 0, 0, state.energy_excess, state.joint_q, state.joint_v, state.joint_friction};
+    Start s{state.x, state.v, 0, 0, 0, state.energy_excess};
     restore_fixed(in, s.v);  // what held nodes did before does not belong to the body's energy
     if (rule_ != TimeRule::kGuarded) return s;
     auto phase = clock_.phase("guard");
@@ -350,7 +348,7 @@ class ConJac final : public Stepper {
   // be tried.
   bool advance(const Model& model, State& state, const StepInput& in, const Start& start,
                StepReport& report) {
-    if (links_) return move(state, in, start, with_links(in, start, state));
+    if (links_) return move(state, in, start, with_links(in, state));
     switch (rule_) {
       case TimeRule::kLinearImplicit:
         return move(state, in, start, reduced_.linear_implicit(beta_));
@@ -401,7 +399,7 @@ class ConJac final : public Stepper {
 
   // Eq. 11 with bones (link_coupling.hpp): what is left of the flesh are its dynamic and attached degrees of
   // freedom, and the attached ones are B u.
-  ReducedMotion with_links(const StepInput& in, const Start& start, State& state) {
+  ReducedMotion with_links(const StepInput& in, State& state) {
     const std::vector<Index>& dofs = condensation_->dofs;
     const std::vector<Index>& attached = links_->dofs();
     const MatX& B = links_->B();
@@ -419,9 +417,6 @@ class ConJac final : public Stepper {
     const VecX r_d = r(d), r_a = r(a);
     const VecX at_rest = llt.solve(r_d);
     const MatX follow = -llt.solve(MatX(A_ad.transpose() * B));
-    state.joint_q = start.joint_q;
-    state.joint_v = start.joint_v;
-    state.joint_friction = start.joint_friction;
     const VecX u = links_->step(r_a - A_ad * at_rest, A_aa * B + A_ad * follow, in, state);
     ReducedMotion m;
     m.velocity.resize(r.size());

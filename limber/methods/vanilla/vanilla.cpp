@@ -39,7 +39,6 @@ class Vanilla final : public Stepper {
       if (!system_.finite) return fail(report, not_finite(system_));
       system_.f += external_force(model, in);
     }
-    const State start = links_ ? state : State();
     const VecX x0 = state.x, v0 = state.v;
     const std::vector<Anchor> anchors = anchors_of(state);
     begin_contacts(model, anchors, state, in, contact_, clock_);
@@ -63,7 +62,7 @@ class Vanilla final : public Stepper {
         state.v = rhs_;
         solver_.solve(state.v);
         restore_fixed(in, state.v);
-        if (links_) solve_links(model, in, start, state);
+        if (links_) solve_links(model, in, state);
       }
       state.x = x0 + in.h * state.v;
       if (links_) links_->place(state);
@@ -105,15 +104,16 @@ class Vanilla final : public Stepper {
     return held_;
   }
 
-  // Flesh and bones as one system (link_coupling.hpp). Before: the flesh's velocity with bones at rest.
-  void solve_links(const Model& model, const StepInput& in, const State& start, State& state) {
+  // Flesh and bones as one system (link_coupling.hpp): v = G u + b with u the joint velocities, b the flesh
+  // for bones at rest, which is state.v before, and a column of G how the flesh follows a joint.
+  void solve_links(const Model& model, const StepInput& in, State& state) {
     const std::vector<Index>& dofs = links_->dofs();
     const MatX& B = links_->B();
     VecX Av;
     multiply(whole_, state.v, Av);
     const VecX mass = model.mass(dofs);
     const VecX g = (whole_rhs_ - Av)(dofs)-in.h * mass.cwiseProduct(links_->bias());
-    MatX X = MatX::Zero(state.v.size(), B.cols()), G(B.rows(), B.cols());
+    MatX columns = MatX::Zero(state.v.size(), B.cols()), response(B.rows(), B.cols());
     for (Eigen::Index j = 0; j < B.cols(); ++j) {
       VecX v = VecX::Zero(state.v.size());
       v(dofs) = B.col(j);
@@ -124,13 +124,11 @@ class Vanilla final : public Stepper {
       solver_.solve(follow);
       v += follow;
       multiply(whole_, v, Av);
-      X.col(j) = v;
-      G.col(j) = Av(dofs);
+      columns.col(j) = v;
+      response.col(j) = Av(dofs);
     }
-    state.joint_q = start.joint_q;
-    state.joint_v = start.joint_v;
-    state.joint_friction = start.joint_friction;
-    state.v.noalias() += X * links_->step(g, G, in, state);
+    const VelocityMap G = VelocityMap::from_columns(std::move(columns), state.v);
+    state.v = G.velocity(links_->step(g, response, in, state));
   }
 
   // Turns K into A = M + h D + beta h^2 K and moves the held degrees of freedom, whose velocity is known, to
