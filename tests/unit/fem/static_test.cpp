@@ -11,15 +11,15 @@
 namespace limber::fem {
 namespace {
 
-constexpr double kSize = 0.05;
+constexpr double kCell = 0.05;
 constexpr int kWidth = 2, kHeight = 3;
 
 // The pulling force [N] at the stretch `s`.
 double pulling_force(const ElementMaterial& m, double s) {
-  const ElementInput input = bars::block(kWidth, kWidth, kHeight, kSize, m);
+  const ElementInput input = bars::block(kWidth, kWidth, kHeight, kCell, m);
   const auto elements = make_elements(input);
   VecX x = bars::positions(input);
-  const double top = kHeight * kSize;
+  const double top = kHeight * kCell;
   std::vector<std::uint8_t> fixed(x.size(), 0);
   for (std::size_t i = 0; i < input.rest.size(); ++i) {
     for (int d = 0; d < 3; ++d) fixed[3 * i + d] = input.rest[i][d] == 0;       // three smooth walls
@@ -34,7 +34,7 @@ double pulling_force(const ElementMaterial& m, double s) {
     VecX r = out.f;
     for (Eigen::Index i = 0; i < r.size(); ++i)
       if (fixed[i]) r[i] = 0;
-    if (r.norm() < 1e-10 * m.young * kSize * kSize) break;
+    if (r.norm() < 1e-10 * m.young * kCell * kCell) break;
     eliminator.eliminate(out.K, fixed, 1);
     x += bars::dense(out.K).llt().solve(r);
   }
@@ -49,7 +49,7 @@ TEST(UniaxialStretch, StVenantKirchhoff) {
   m.model = MaterialModel::kStVenantKirchhoff;
   m.young = 2e4;
   m.poisson = 0.3;
-  const double area = std::pow(kWidth * kSize, 2);
+  const double area = std::pow(kWidth * kCell, 2);
   for (double s : {0.9, 1.1, 1.4})  // nominal stress: young * s * (s^2 - 1) / 2
     EXPECT_NEAR(pulling_force(m, s), area * m.young * s * (s * s - 1) / 2, 1e-8 * area * m.young) << s;
 }
@@ -58,13 +58,13 @@ TEST(UniaxialStretch, NearlyIncompressibleNeoHookean) {
   ElementMaterial m;
   m.young = 3e4;
   m.poisson = 0.49999;
-  const double area = std::pow(kWidth * kSize, 2), mu = m.young / 3;
+  const double area = std::pow(kWidth * kCell, 2), mu = m.young / 3;
   for (double s : {0.8, 1.3, 2.0})  // nominal stress: mu (s - 1 / s^2) when the volume stays
     EXPECT_NEAR(pulling_force(m, s), area * mu * (s - 1 / (s * s)), 2e-4 * area * mu) << s;
 }
 
 TEST(UniaxialStretch, SmallStrainGivesYoungsModulus) {
-  const double area = std::pow(kWidth * kSize, 2), strain = 1e-6;
+  const double area = std::pow(kWidth * kCell, 2), strain = 1e-6;
   for (int model = 0; model < 6; ++model) {
     ElementMaterial m;
     m.model = static_cast<MaterialModel>(model);

@@ -12,9 +12,7 @@
 namespace limber {
 namespace {
 
-constexpr double kPi = std::numbers::pi;
-
-double volume(const TetMesh& mesh) {
+double mesh_volume(const TetMesh& mesh) {
   double v = 0;
   for (const Tet& t : mesh.tets) v += tet_volume(mesh.nodes, t);
   return v;
@@ -42,7 +40,7 @@ void expect_sound(const TetMesh& mesh, double least_quality) {
   for (const MeshProblem& p : report.problems) ADD_FAILURE() << p.message;
   EXPECT_EQ(report.components, 1);
   EXPECT_GE(summarize_quality(mesh).least, least_quality);
-  EXPECT_NEAR(enclosed_volume(mesh), volume(mesh), 1e-12 * volume(mesh));
+  EXPECT_NEAR(enclosed_volume(mesh), mesh_volume(mesh), 1e-12 * mesh_volume(mesh));
 }
 
 TEST(Generate, BarOfThePaperHasItsCounts) {
@@ -50,7 +48,7 @@ TEST(Generate, BarOfThePaperHasItsCounts) {
   EXPECT_EQ(bar.nodes.size(), 1029u);
   EXPECT_EQ(bar.tets.size(), 4320u);
   expect_sound(bar, 0.5);
-  EXPECT_NEAR(volume(bar), 0.06 * 0.06 * 0.2, 1e-15);
+  EXPECT_NEAR(mesh_volume(bar), 0.06 * 0.06 * 0.2, 1e-15);
   EXPECT_EQ(bar.nodes[1], Vec3(0.06 / 6, 0, 0));
   EXPECT_EQ(bar.nodes[7], Vec3(0, 0.06 / 6, 0));
   EXPECT_EQ(bar.nodes.back(), Vec3(0.06, 0.06, 0.2));
@@ -70,7 +68,7 @@ TEST(Generate, SphereConvergesToItsVolume) {
     expect_sound(mesh, 0.45);
     EXPECT_EQ(euler_characteristic(mesh), 2);
     for (const Index k : mesh.node_sets.at("surface")) EXPECT_NEAR(mesh.nodes[k].norm(), 0.1, 1e-15);
-    error[i++] = 4 * kPi / 3 * 1e-3 - volume(mesh);
+    error[i++] = 4 * std::numbers::pi / 3 * 1e-3 - mesh_volume(mesh);
   }
   EXPECT_GT(error[1], 0);  // inscribed
   EXPECT_NEAR(error[0] / error[1], 4, 0.2);
@@ -85,7 +83,7 @@ TEST(Generate, CapsuleConvergesToItsVolume) {
     EXPECT_EQ(euler_characteristic(mesh), 2);
     const Box box = bounding_box(mesh.nodes);
     EXPECT_NEAR(box.size()[2], 0.18, 1e-15);
-    error[i++] = kPi * 0.04 * 0.04 * (0.1 + 4.0 / 3 * 0.04) - volume(mesh);
+    error[i++] = std::numbers::pi * 0.04 * 0.04 * (0.1 + 4.0 / 3 * 0.04) - mesh_volume(mesh);
   }
   EXPECT_GT(error[1], 0);
   EXPECT_NEAR(error[0] / error[1], 4, 0.2);
@@ -100,7 +98,7 @@ TEST(Generate, CylinderConvergesToItsVolume) {
     EXPECT_EQ(euler_characteristic(mesh), 2);
     for (const Index k : mesh.node_sets.at("z1")) EXPECT_DOUBLE_EQ(mesh.nodes[k][2], 0.05);
     EXPECT_EQ(mesh.node_sets.at("z0").size(), mesh.node_sets.at("z1").size());
-    error[i++] = kPi * 0.04 * 0.04 * 0.1 - volume(mesh);
+    error[i++] = std::numbers::pi * 0.04 * 0.04 * 0.1 - mesh_volume(mesh);
   }
   EXPECT_GT(error[1], 0);
   EXPECT_NEAR(error[0] / error[1], 4, 0.2);
@@ -113,7 +111,7 @@ TEST(Generate, TorusConvergesToItsVolume) {
     const TetMesh mesh = make_torus(0.1, 0.03, edge);
     expect_sound(mesh, 0.35);
     EXPECT_EQ(euler_characteristic(mesh), 0);
-    error[i++] = 2 * kPi * kPi * 0.1 * 0.03 * 0.03 - volume(mesh);
+    error[i++] = 2 * std::numbers::pi * std::numbers::pi * 0.1 * 0.03 * 0.03 - mesh_volume(mesh);
   }
   EXPECT_GT(error[1], 0);
   EXPECT_NEAR(error[0] / error[1], 4, 0.3);

@@ -15,8 +15,6 @@
 namespace limber {
 namespace {
 
-constexpr double kPi = std::numbers::pi;
-
 TriMesh sphere(double radius, double edge, const Vec3& center = Vec3::Zero()) {
   TriMesh s = surface_mesh(make_sphere(radius, edge));
   for (Vec3& p : s.nodes) p += center;
@@ -138,8 +136,8 @@ TEST(Wrap, ClosesHolesAndUnites) {
   EXPECT_EQ(report.find(MeshProblemKind::kNonManifoldSurface), nullptr);
   EXPECT_EQ(report.find(MeshProblemKind::kOrientation), nullptr);
   EXPECT_EQ(euler_characteristic(w), 2);
-  const double lens = kPi * (4 * r + d) * (2 * r - d) * (2 * r - d) / 12;
-  EXPECT_NEAR(enclosed_volume(w), 2 * 4 * kPi / 3 * r * r * r - lens, 0.02 * 8e-3);
+  const double lens = std::numbers::pi * (4 * r + d) * (2 * r - d) * (2 * r - d) / 12;
+  EXPECT_NEAR(enclosed_volume(w), 2 * 4 * std::numbers::pi / 3 * r * r * r - lens, 0.02 * 8e-3);
   EXPECT_THROW(wrap_surface(s, 1e-6), Error);
   EXPECT_THROW(wrap_surface(s, 0), Error);
 }
@@ -156,7 +154,7 @@ TEST(Remesh, GivesEdgesOfOneLength) {
     EXPECT_GT(q.edge_least, 0.5 * edge);
     EXPECT_LT(q.edge_most, 1.9 * edge);
     EXPECT_GT(q.mean, 0.95);
-    EXPECT_NEAR(enclosed_volume(s), 4 * kPi / 3 * 1e-3, 0.03 * 4 * kPi / 3 * 1e-3);
+    EXPECT_NEAR(enclosed_volume(s), 4 * std::numbers::pi / 3 * 1e-3, 0.03 * 4 * std::numbers::pi / 3 * 1e-3);
   }
 }
 

@@ -12,8 +12,6 @@ namespace {
 
 using namespace testing;
 
-constexpr double kPi = std::numbers::pi;
-
 TEST(Limits, RatesAreTheDerivativesOfTheLimitedValues) {
   const Mechanism m = zoo();
   for (unsigned seed = 1; seed < 6; ++seed) {
@@ -30,7 +28,8 @@ TEST(Limits, RatesAreTheDerivativesOfTheLimitedValues) {
       for (std::size_t k = 0; k < now.size(); ++k) {
         double rate = 0;
         for (int c = 0; c < velocity_numbers(j.type); ++c) rate += now[k].rate[c] * v[j.v_begin + c];
-        EXPECT_NEAR(rate, std::remainder(b[k].x - a[k].x, 2 * kPi) / (2 * d), 1e-7) << j.name << " " << k;
+        EXPECT_NEAR(rate, std::remainder(b[k].x - a[k].x, 2 * std::numbers::pi) / (2 * d), 1e-7)
+            << j.name << " " << k;
       }
     }
   }

@@ -12,8 +12,6 @@ namespace {
 
 using namespace testing;
 
-constexpr double kPi = std::numbers::pi;
-
 // Link velocities by finite differences of the poses, which know nothing of J.
 VecX velocity_by_differences(const Mechanism& m, const VecX& q, const VecX& v, double h) {
   const VecX zero = VecX::Zero(m.velocities);
@@ -215,14 +213,15 @@ TEST(Inertia, RoundSolids) {
   EXPECT_NEAR(capsule.I(0, 0), 1000 * cell * xx, 0.01 * capsule.I(0, 0));
   EXPECT_NEAR(capsule.I(2, 2), 1000 * cell * zz, 0.01 * capsule.I(2, 2));
   EXPECT_NEAR(tube.I(0, 0), 1000 * cell * cxx, 0.02 * tube.I(0, 0));
-  EXPECT_NEAR(sphere_inertia(r, 1000).mass, 1000 * 4.0 / 3 * kPi * r * r * r, 1e-9);
+  EXPECT_NEAR(sphere_inertia(r, 1000).mass, 1000 * 4.0 / 3 * std::numbers::pi * r * r * r, 1e-9);
 }
 
 TEST(Inertia, CombiningIsTheWholeSolid) {
   const Inertia whole = box_inertia(Vec3(2, 1, 1), 5);
   const Inertia half = box_inertia(Vec3(1, 1, 1), 5);
-  const Inertia both = combined(moved(half, {Mat3::Identity(), Vec3(-0.5, 0, 0)}),
-                                moved(half, {exp_rotation(Vec3(kPi / 2, 0, 0)), Vec3(0.5, 0, 0)}));
+  const Inertia both =
+      combined(moved(half, {Mat3::Identity(), Vec3(-0.5, 0, 0)}),
+               moved(half, {exp_rotation(Vec3(std::numbers::pi / 2, 0, 0)), Vec3(0.5, 0, 0)}));
   EXPECT_NEAR(both.mass, whole.mass, 1e-12);
   EXPECT_LT((both.I - whole.I).norm(), 1e-12);
 }
