@@ -105,19 +105,19 @@ void element_stiffness(const Model& model, FibreModel fibre, bool plane, bool pr
     const T l0r1 = l[0] * r[1], l1r0 = l[1] * r[0], l0r2 = l[0] * r[2];
     const T l2r0 = l[2] * r[0], l1r2 = l[1] * r[2], l2r1 = l[2] * r[1];
     M3<T> m;
-    m(0, 0) = A00 * l0r0 + same[2] * l1r1 + same[1] * l2r2;
-    m(1, 1) = A11 * l1r1 + same[2] * l0r0 + same[0] * l2r2;
-    m(2, 2) = A22 * l2r2 + same[1] * l0r0 + same[0] * l1r1;
-    m(0, 1) = A01 * l0r1 + swapped[2] * l1r0;
-    m(1, 0) = A01 * l1r0 + swapped[2] * l0r1;
-    m(0, 2) = A02 * l0r2 + swapped[1] * l2r0;
-    m(2, 0) = A02 * l2r0 + swapped[1] * l0r2;
-    m(1, 2) = A12 * l1r2 + swapped[0] * l2r1;
-    m(2, 1) = A12 * l2r1 + swapped[0] * l1r2;
+    m(0, 0) = vfma(same[1], l2r2, vfma(same[2], l1r1, A00 * l0r0));
+    m(1, 1) = vfma(same[0], l2r2, vfma(same[2], l0r0, A11 * l1r1));
+    m(2, 2) = vfma(same[0], l1r1, vfma(same[1], l0r0, A22 * l2r2));
+    m(0, 1) = vfma(swapped[2], l1r0, A01 * l0r1);
+    m(1, 0) = vfma(swapped[2], l0r1, A01 * l1r0);
+    m(0, 2) = vfma(swapped[1], l2r0, A02 * l0r2);
+    m(2, 0) = vfma(swapped[1], l0r2, A02 * l2r0);
+    m(1, 2) = vfma(swapped[0], l2r1, A12 * l1r2);
+    m(2, 1) = vfma(swapped[0], l1r2, A12 * l2r1);
     const M3<T> Um = svd.U * m;
     for (int j = 0; j < 3; ++j)
       for (int i = (p < 3 ? j : 0); i < 3; ++i)
-        k(i, j) = Um(i, 0) * svd.U(j, 0) + Um(i, 1) * svd.U(j, 1) + Um(i, 2) * svd.U(j, 2);
+        k(i, j) = vfma(Um(i, 2), svd.U(j, 2), vfma(Um(i, 1), svd.U(j, 1), Um(i, 0) * svd.U(j, 0)));
     if (p < 3) {
       k(0, 1) = k(1, 0);
       k(0, 2) = k(2, 0);
@@ -131,7 +131,7 @@ void element_stiffness(const Model& model, FibreModel fibre, bool plane, bool pr
     const V3<T> c = e.B * e.d;  // gradient . d, per node
     for (const auto& pair : kPair) {
       const T weight = v * c[pair[0]] * c[pair[1]];
-      for (int i = 0; i < 9; ++i) K[pair[2]].a[i] += weight * block[i];
+      for (int i = 0; i < 9; ++i) K[pair[2]].a[i] = vfma(weight, block[i], K[pair[2]].a[i]);
     }
   }
   if (plane)

@@ -1,6 +1,6 @@
 // Several doubles that go through the same arithmetic together: one element per lane. Code that is templated
 // on its scalar type T runs on `double` (tests, single elements) and on `Pack` (assembly) alike; for both
-// there are vsqrt, vabs, vmin, vmax, vexp, vlog, select and any.
+// there are vsqrt, vfma, vabs, vmin, vmax, vexp, vlog, select and any.
 #pragma once
 
 #include <cmath>
@@ -29,6 +29,7 @@ LIMBER_SCALAR double vsqrt(double a) { return std::sqrt(a); }
 LIMBER_SCALAR double vabs(double a) { return std::abs(a); }
 LIMBER_SCALAR double vexp(double a) { return std::exp(a); }
 LIMBER_SCALAR double vlog(double a) { return std::log(a); }
+LIMBER_SCALAR double vfma(double a, double b, double c) { return a * b + c; }
 
 // NaN in `a` gives `b`.
 template <class T>
@@ -112,6 +113,20 @@ inline Pack vsqrt(Pack a) {
 #else
   for (int i = 0; i < kLanes; ++i) a.set(i, std::sqrt(a[i]));
   return a;
+#endif
+}
+
+// a * b + c, rounded once where the instruction set can. Written out where it pays: left to the compiler
+// (-ffp-contract), which of the two products in a * b + c * d is fused would depend on the instruction set.
+inline Pack vfma(Pack a, Pack b, Pack c) {
+#if defined(__AVX512F__)
+  return Pack(static_cast<Pack::V>(
+      _mm512_fmadd_pd(static_cast<__m512d>(a.v), static_cast<__m512d>(b.v), static_cast<__m512d>(c.v))));
+#elif defined(__AVX2__) && defined(__FMA__)
+  return Pack(static_cast<Pack::V>(
+      _mm256_fmadd_pd(static_cast<__m256d>(a.v), static_cast<__m256d>(b.v), static_cast<__m256d>(c.v))));
+#else
+  return a * b + c;
 #endif
 }
 

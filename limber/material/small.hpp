@@ -7,6 +7,7 @@
 namespace limber::material {
 
 using limber::select;
+using limber::vfma;
 
 template <class T>
 struct V3 {
@@ -30,12 +31,13 @@ struct Sym3 {
 
 template <class T>
 T dot(const V3<T>& a, const V3<T>& b) {
-  return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+  return vfma(a[2], b[2], vfma(a[1], b[1], a[0] * b[0]));
 }
 
 template <class T>
 V3<T> cross(const V3<T>& a, const V3<T>& b) {
-  return {{a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]}};
+  return {
+      {vfma(a[1], b[2], -(a[2] * b[1])), vfma(a[2], b[0], -(a[0] * b[2])), vfma(a[0], b[1], -(a[1] * b[0]))}};
 }
 
 template <class T>
@@ -61,7 +63,7 @@ void set_column(M3<T>& A, int j, const V3<T>& v) {
 template <class T>
 V3<T> operator*(const M3<T>& A, const V3<T>& v) {
   V3<T> r;
-  for (int i = 0; i < 3; ++i) r[i] = A(i, 0) * v[0] + A(i, 1) * v[1] + A(i, 2) * v[2];
+  for (int i = 0; i < 3; ++i) r[i] = vfma(A(i, 2), v[2], vfma(A(i, 1), v[1], A(i, 0) * v[0]));
   return r;
 }
 
@@ -83,14 +85,14 @@ M3<T> times_diagonal_transposed(const M3<T>& A, const V3<T>& d, const M3<T>& B) 
   M3<T> C;
   for (int j = 0; j < 3; ++j)
     for (int i = 0; i < 3; ++i)
-      C(i, j) = A(i, 0) * d[0] * B(j, 0) + A(i, 1) * d[1] * B(j, 1) + A(i, 2) * d[2] * B(j, 2);
+      C(i, j) = vfma(A(i, 2) * d[2], B(j, 2), vfma(A(i, 1) * d[1], B(j, 1), A(i, 0) * d[0] * B(j, 0)));
   return C;
 }
 
 template <class T>
 T squared_norm(const M3<T>& A) {
   T s = A.a[0] * A.a[0];
-  for (int i = 1; i < 9; ++i) s += A.a[i] * A.a[i];
+  for (int i = 1; i < 9; ++i) s = vfma(A.a[i], A.a[i], s);
   return s;
 }
 

@@ -38,9 +38,10 @@ auto isolated_eigenpair(const Sym3<T>& A, T& lambda, V3<T>& v) {
   const auto largest = det >= T(0);
   const T r = vmin(T(0.5) * vabs(det), T(1));
   // c = cos(acos(r) / 3): a polynomial good to 5e-6, then one step of Halley's method on 4 c^3 - 3 c = r.
-  T c = T(0.8660298533592382) +
-        r * (T(0.16642901838062382) +
-             r * (T(-0.04600526135790896) + r * (T(0.01764236488784462) + r * T(-0.004099405456427334))));
+  T c = vfma(r, T(-0.004099405456427334), T(0.01764236488784462));
+  c = vfma(r, c, T(-0.04600526135790896));
+  c = vfma(r, c, T(0.16642901838062382));
+  c = vfma(r, c, T(0.8660298533592382));
   const T g = (T(4) * c * c - T(3)) * c - r, dg = T(12) * c * c - T(3);
   c -= T(2) * g * dg / (T(2) * dg * dg - T(24) * g * c);
   const T beta = select(largest, T(2) * c, T(-2) * c);
@@ -86,10 +87,10 @@ Svd<T> svd(const M3<T>& F) {
   const T c = select(ordered, m, n), s = select(ordered, n, m);
   V3<T> p1, p2, wp1, wp2;
   for (int i = 0; i < 3; ++i) {
-    p1[i] = c * q1[i] + s * q2[i];
-    p2[i] = c * q2[i] - s * q1[i];
-    wp1[i] = c * w1[i] + s * w2[i];
-    wp2[i] = c * w2[i] - s * w1[i];
+    p1[i] = vfma(s, q2[i], c * q1[i]);
+    p2[i] = vfma(-s, q1[i], c * q2[i]);
+    wp1[i] = vfma(s, w2[i], c * w1[i]);
+    wp2[i] = vfma(-s, w1[i], c * w2[i]);
   }
   // (v, p1, p2) or (p1, p2, v): both right-handed, singular values descending.
   Svd<T> out;
@@ -103,7 +104,7 @@ Svd<T> svd(const M3<T>& F) {
   const V3<T> u0 =
       select(collapsed, V3<T>{{T(1), T(0), T(0)}}, scaled(a, T(1) / select(collapsed, T(1), na)));
   const T overlap = dot(u0, b);
-  const V3<T> t{{b[0] - overlap * u0[0], b[1] - overlap * u0[1], b[2] - overlap * u0[2]}};
+  const V3<T> t{{vfma(-overlap, u0[0], b[0]), vfma(-overlap, u0[1], b[1]), vfma(-overlap, u0[2], b[2])}};
   const T nt = vsqrt(dot(t, t));
   const auto line = !(nt > T(1e-14) * na);  // F maps everything to (nearly) one line, or to a point
   V3<T> u1 = scaled(t, T(1) / select(line, T(1), nt));
@@ -127,7 +128,8 @@ Sym3<T> project_psd(const Sym3<T>& A) {
   const T minor = A.xx * A.yy - A.xy * A.xy;
   const T det = A.xx * (A.yy * A.zz - A.yz * A.yz) - A.xy * (A.xy * A.zz - A.yz * A.xz) +
                 A.xz * (A.xy * A.yz - A.yy * A.xz);
-  if (!any(!((A.xx > T(0)) & (minor > size) & (det > size * trace)))) return A;
+  const auto definite = (A.xx > T(0)) & (minor > size) & (det > size * trace);
+  if (!any(!definite)) return A;
   T lambda;
   V3<T> v, q1, q2;
   isolated_eigenpair(A, lambda, v);
@@ -143,9 +145,14 @@ Sym3<T> project_psd(const Sym3<T>& A) {
   const T alpha = select(split, T(0.5) * (high - low) / select(split, radius, T(1)), T(0));
   const T gamma = high - alpha * (mean + radius);
   const T k = vmax(lambda, T(0)) - alpha * lambda - gamma;
-  return {alpha * A.xx + gamma + k * v[0] * v[0], alpha * A.yy + gamma + k * v[1] * v[1],
-          alpha * A.zz + gamma + k * v[2] * v[2], alpha * A.xy + k * v[0] * v[1],
-          alpha * A.xz + k * v[0] * v[2],         alpha * A.yz + k * v[1] * v[2]};
+  // A lane that needs nothing keeps its bits, whatever the others do: how many there are depends on the
+  // machine.
+  return {select(definite, A.xx, alpha * A.xx + gamma + k * v[0] * v[0]),
+          select(definite, A.yy, alpha * A.yy + gamma + k * v[1] * v[1]),
+          select(definite, A.zz, alpha * A.zz + gamma + k * v[2] * v[2]),
+          select(definite, A.xy, alpha * A.xy + k * v[0] * v[1]),
+          select(definite, A.xz, alpha * A.xz + k * v[0] * v[2]),
+          select(definite, A.yz, alpha * A.yz + k * v[1] * v[2])};
 }
 
 }  // namespace limber::material
