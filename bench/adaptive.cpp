@@ -47,7 +47,7 @@ void armadillo(const std::string& out, double end) {
   const std::string until = fmt::format("/time/end={}", end);
   std::vector<Run> runs;
   const auto add = [&](const std::string& name, const std::string& change) {
-    runs.push_back({name, std::make_unique<Simulation>(scene("armadillo", {until, change}), make_stepper)});
+    runs.push_back({name, std::make_unique<Simulation>(scene("armadillo", {until, change}))});
   };
   add("always dynamic", "/method/adaptive=null");
   add("threshold 0.02/s", "/method/adaptive/threshold=0.02");
@@ -136,7 +136,7 @@ void bunny(const std::string& out, unsigned first, unsigned count, double h, dou
     if (!method.empty()) change.push_back("/method=" + method);
     auto s = scene("bunny", change);
     s->bodies[0].rotation = random_rotation(seed);
-    Simulation sim(s, make_stepper);
+    Simulation sim(s);
     Diagnostics d = measure(sim.model(), sim.state(), {});
     double least = d.total(), gain = 0, depth = 0, calm = 0, low = d.center_of_mass.y(), bounce = 0;
     const double start = d.gravity;

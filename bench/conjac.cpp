@@ -78,7 +78,7 @@ void cost(const std::string& out, int rounds, const std::string& name, double be
   };
   std::vector<Config> configs;
   auto add = [&](const std::string& name, const std::vector<std::string>& o, int dynamic) {
-    configs.push_back({name, std::make_unique<Simulation>(dragon(o, dynamic), make_stepper), {}, 1e300});
+    configs.push_back({name, std::make_unique<Simulation>(dragon(o, dynamic)), {}, 1e300});
   };
   // Any beta costs the same; these are stable.
   add("vanilla", {"/method={\"type\": \"vanilla\", \"beta\": 2.0}"}, -1);
@@ -162,7 +162,7 @@ void rest(const std::string& out) {
           "/constraints/1/motion=[{\"t\": 0}, {\"t\": 0.5, \"rotation\": [0, 0, 1.5], \"translation\": "
           "[0.02, 0, -0.01]}]");
     auto scene = std::make_shared<Scene>(load_scene(path, overrides));
-    Simulation sim(scene, make_stepper);
+    Simulation sim(scene);
     double speed = 1;
     while ((speed > 1e-9 || sim.state().t < 1) && sim.state().step < 3000) {
       sim.step();
@@ -198,7 +198,7 @@ struct Run {
 // grow in the last 0.2 s; no element is inverted in the last 0.2 s.
 Run run(const std::vector<std::string>& overrides, int dynamic, double rest_energy) {
   Run r;
-  Simulation sim(dragon(overrides, dynamic), make_stepper);
+  Simulation sim(dragon(overrides, dynamic));
   Index jaw = 0;
   for (Index i = 0; i < sim.model().nodes(); ++i)
     if ((sim.model().mesh.rest[i] - kNodes[1]).norm() < (sim.model().mesh.rest[jaw] - kNodes[1]).norm())
@@ -250,8 +250,7 @@ double rest_energy() {
   Simulation sim(
       dragon({"/method={\"type\": \"static\"}", "/constraints/1/until=1e-9", "/constraints/2/until=1e-9",
               "/constraints/3/until=1e-9", "/constraints/4/until=1e-9"},
-             -1),
-      make_stepper);
+             -1));
   sim.step();
   sim.step();
   return measure(sim.model(), sim.state(), {}).total();

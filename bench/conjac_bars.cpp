@@ -98,7 +98,7 @@ struct Outcome {
 Outcome run(const Case& c, const VecX& start, const std::string& method, const nlohmann::json& options,
             int dynamic, double h) {
   Outcome out;
-  Simulation sim(bar_scene(c, method, options, dynamic, h), make_stepper);
+  Simulation sim(bar_scene(c, method, options, dynamic, h));
   State state = sim.state();
   state.x = start;
   sim.restore(state);

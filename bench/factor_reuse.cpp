@@ -14,6 +14,7 @@
 #include <limber/core/parallel.hpp>
 #include <limber/linalg/cholesky.hpp>
 #include <limber/methods/implicit/implicit_stage.hpp>
+#include <limber/methods/implicit/options.hpp>
 #include <limber/methods/methods.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/sim/simulation.hpp>
@@ -137,7 +138,7 @@ Result run(const Variant& variant, const std::string& solver, std::int64_t steps
     overrides.push_back("/method/solver=" + solver);
   if (scale > 1) overrides.push_back(coarser(variant, scale));
   auto scene = std::make_shared<Scene>(load_scene(scene_path(variant), overrides));
-  Simulation sim(scene, make_stepper);
+  Simulation sim(scene);
   try {
     while (!sim.done() && (steps == 0 || r.steps < steps)) {
       const double cpu = cpu_seconds(), wall = wall_seconds();
@@ -327,7 +328,7 @@ std::string compare_with_bare(const Result& direct, const Variant& variant, int 
   const State state = initial_state(model);
   StepInput in;
   script_input(model, state, scene->h, in);
-  ImplicitStage stage(model);
+  ImplicitStage stage(model, ImplicitOptions::read(scene->method_options).stage);
   stage.pose(in, {scene->h, 1, 0, true}, {&state.x, &state.v}, {});
   std::string text;
   for (const std::string& backend : cholesky_backends()) {

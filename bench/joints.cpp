@@ -75,7 +75,7 @@ void friction(const std::string& folder, double end) {
           {"/method/friction=sp"}};
       for (std::vector<std::string> o : variants) {
         o.push_back("/method/tolerance=" + tolerance);
-        runs.push_back({std::make_unique<Simulation>(scene(name, o), make_stepper), {}, 0, 0});
+        runs.push_back({std::make_unique<Simulation>(scene(name, o)), {}, 0, 0});
       }
       const int steps = static_cast<int>(std::lround(end / runs[0].simulation->scene().h));
       for (int k = 0; k < steps; ++k)
@@ -112,8 +112,7 @@ void agreement(const std::string& folder, double end) {
   const auto path = [&](const char* friction, int divide, const char* tolerance) {
     Run r{std::make_unique<Simulation>(scene("chain", {std::string("/method/friction=") + friction,
                                                        std::string("/method/tolerance=") + tolerance,
-                                                       fmt::format("/time/step={}", 5e-3 / divide)}),
-                                       make_stepper),
+                                                       fmt::format("/time/step={}", 5e-3 / divide)})),
           {},
           0,
           0};
@@ -202,7 +201,7 @@ void klann(const std::string& folder, double end) {
   std::ofstream csv(folder + "/joints-klann.csv");
   csv << "mu,t,torque_front,torque_back,power,x,y\n";
   for (const char* mu : {"0", "0.2", "0.4", "0.6", "0.8"}) {
-    Simulation s(scene("klann", {std::string("/method/mu=") + mu}), make_stepper);
+    Simulation s(scene("klann", {std::string("/method/mu=") + mu}));
     const double h = s.scene().h;
     const int steps = static_cast<int>(std::lround(end / h));
     double sum = 0, high = -1e9, low = 1e9, work = 0, negative = 0, gap = 0, time = 0;

@@ -1,4 +1,4 @@
-// The sub-commands, one file each. Adding a command: declare it here, name it in main.cpp.
+// The sub-commands, one file each. Adding a command: declare it here, name it in command.cpp.
 #pragma once
 
 #include <functional>

@@ -34,7 +34,7 @@ SelfTest swing_bar(int thread_count) {
       "constraints": [{"nodes": {"set": "x0"}}]})",
                                      "self-test.json");
   if (!loaded.problems.empty()) throw Error(ErrorKind::kSimulation, to_string(loaded.problems[0]));
-  Simulation simulation(std::make_shared<const Scene>(std::move(loaded.scene)), make_stepper);
+  Simulation simulation(std::make_shared<const Scene>(std::move(loaded.scene)));
   const auto start = std::chrono::steady_clock::now();
   SelfTest out;
   constexpr int kSteps = 20;

@@ -3,6 +3,7 @@
 #include <limber/methods/methods.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/scene/spec.hpp>
+#include <limber/scene/suggest.hpp>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -59,7 +60,10 @@ std::vector<std::pair<std::string, std::string>> scenes() {
 
 std::vector<std::pair<std::string, std::string>> method_rows() {
   std::vector<std::pair<std::string, std::string>> rows;
-  for (const Method& m : methods()) rows.emplace_back(m.name, m.summary);
+  for (const Method* m : methods()) {
+    rows.emplace_back(m->spec.name, m->spec.summary);
+    rows.emplace_back("", "can: " + joined(capability_names(m->spec.can)));
+  }
   return rows;
 }
 

@@ -116,6 +116,7 @@ void describe_run(Json& manifest, const RunOptions& o, const Simulation& simulat
 void dump_failure(const RunFolder& folder, const Simulation& simulation, const std::string& why) {
   Checkpoint c;
   c.state = simulation.state();
+  c.method = simulation.scene().method;
   c.scene_hash = folder.scene_hash();
   c.notes = {{"why", why}, {"limber", version()}, {"commit", commit()}};
   write_checkpoint(folder.file("failure.lmc"), c);
@@ -177,7 +178,7 @@ Outcome loop(Simulation& simulation, Recorder& recorder, RunFolder& folder, Prog
   };
   Outcome outcome;
   recorder.begin();
-  while (simulation.state().step < target) {
+  while (simulation.steps_done() < target) {
     if (stop_requested) {
       outcome.status = "interrupted";
       break;
@@ -186,14 +187,14 @@ Outcome loop(Simulation& simulation, Recorder& recorder, RunFolder& folder, Prog
     const StepReport report = simulation.step();
     const double step_seconds = seconds(start);
     recorder.record(report, step_seconds);
-    progress.step(simulation.state().step, simulation.state().t, report, seconds(start));
+    progress.step(simulation.steps_done(), simulation.time(), report, seconds(start));
     for (const std::string& notice : simulation.take_notices()) {
       folder.log(notice);
       progress.say(notice);
     }
     if (o.verbose)
       for (const auto& [name, count] : report.fallbacks)
-        progress.say(fmt::format("step {}: fallback {} ({})", simulation.state().step, name, count));
+        progress.say(fmt::format("step {}: fallback {} ({})", simulation.steps_done(), name, count));
   }
   recorder.finish(outcome.status);
   outcome.wall = seconds(begin);
@@ -255,7 +256,7 @@ int run(RunOptions o) {
   if (!o.solver.empty()) overrides.push_back("/solver/backend=" + o.solver);
   if (o.every > 0) overrides.push_back(fmt::format("/output/every={}", o.every));
   const auto scene = std::make_shared<const Scene>(load_scene(o.scene, overrides));
-  Simulation simulation(scene, make_stepper);
+  Simulation simulation(scene);
   const std::int64_t target = target_of(o, simulation);
 
   RunFolderRequest request;

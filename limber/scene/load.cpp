@@ -1,5 +1,6 @@
 #include <limber/core/error.hpp>
 #include <limber/scene/load.hpp>
+#include <limber/scene/method_spec.hpp>
 #include <limber/scene/read.hpp>
 #include <limber/scene/spec.hpp>
 #include <limber/scene/suggest.hpp>
@@ -196,12 +197,6 @@ class References {
           fibre_channel(body["regions"][i], fmt::format("{}/regions/{}", pointer, i));
     });
     each("/output/bodies", [&](Json& name, const std::string& pointer) { known_body(name, pointer); });
-    each("/method/dynamic", [&](Json& item, const std::string& pointer) {
-      if (!item.is_object()) return;
-      if (item.contains("body")) known_body(item["body"], pointer + "/body");
-      if (item.contains("auto") && item.size() > (item.contains("body") ? 2u : 1u))
-        problem(pointer, "\"auto\" stands alone or with \"body\"; give a selection or a number, not both");
-    });
   }
 
  private:
@@ -261,25 +256,37 @@ class References {
       return problem("", "\"bodies\" is missing: expected soft bodies (\"bodies\"), \"links\" or \"robots\"");
     const Json::json_pointer at("/method/type");
     if (!scene_.contains(at) || !scene_[at].is_string()) return;
-    const std::string method = scene_[at].get<std::string>();
-    if (method == "joints" && any("bodies"))
+    const std::string name = scene_[at].get<std::string>();
+    const std::vector<const MethodSpec*> all = method_specs();
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const MethodSpec* m) { return m->name == name; });
+    if (found == all.end()) return;  // reported by the spec
+    const MethodSpec& method = **found;
+    const Capabilities& can = method.can;
+    std::vector<std::string> for_links;
+    for (const MethodSpec* m : all)
+      if (m->can.links && !m->can.bodies) for_links.push_back(fmt::format("\"{}\"", m->name));
+    if (!can.bodies && any("bodies"))
+      problem(
+          "/method/type",
+          fmt::format("\"{}\" moves links only, but there are soft bodies; choose a method for both", name));
+    if (!can.bodies && !links)
       problem("/method/type",
-              "\"joints\" moves links only, but there are soft bodies; choose a method for both");
-    if (method == "joints" && !links)
-      problem("/method/type", "\"joints\" moves links, but there are none; add \"links\" or \"robots\"");
-    if (method != "joints" && !any("bodies"))
+              fmt::format("\"{}\" moves links, but there are none; add \"links\" or \"robots\"", name));
+    if (can.bodies && !any("bodies"))
       problem("/method/type",
-              fmt::format("\"{}\" moves soft bodies, but there are none; links alone are moved "
-                          "by \"joints\"",
-                          method));
-    if (links && method == "conjac" && scene_["method"].value("time_rule", "") != "linear-implicit")
-      problem("/method/time_rule", "expected \"linear-implicit\", with which conjac moves links as well");
-    if (links && method == "conjac" && scene_["method"].contains("adaptive"))
-      problem("/method/adaptive", "is not supported together with links; remove one of them");
+              fmt::format("\"{}\" moves soft bodies, but there are none; links alone are moved by {}", name,
+                          joined(for_links, ", ")));
     if (any("attachments") && !links)
       problem("/attachments", "there are no links to attach nodes to; add \"links\" or \"robots\"");
-    if (method != "joints" && method != "vanilla" && method != "conjac" && any("bodies") && links)
-      problem("/method/type", fmt::format("\"{}\" does not move links together with soft bodies", method));
+    if (can.bodies && !can.links && any("bodies") && links)
+      problem("/method/type", fmt::format("\"{}\" does not move links together with soft bodies", name));
+    if (!can.cuts && any("bodies") && any("events"))
+      problem("/events",
+              fmt::format("\"{}\" does not cut bodies; remove the events, or choose another method", name));
+    if (method.check)
+      method.check(scene_,
+                   [&](const std::string& pointer, const std::string& what) { problem(pointer, what); });
   }
 
   void known_body(const Json& name, const std::string& pointer) {

@@ -1,9 +1,11 @@
+#include <limber/scene/method_spec.hpp>
 #include <limber/scene/spec.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <stdexcept>
 
 namespace limber {
@@ -79,9 +81,14 @@ Tree build() {
   return tree;
 }
 
+// A method that is registered makes a new tree; references into an old one stay good.
 const Tree& tree() {
-  static const Tree the_tree = build();
-  return the_tree;
+  static std::mutex mutex;
+  static std::vector<std::pair<int, std::unique_ptr<const Tree>>> trees;
+  const std::lock_guard lock(mutex);
+  if (trees.empty() || trees.back().first != methods_version())
+    trees.emplace_back(methods_version(), std::make_unique<const Tree>(build()));
+  return *trees.back().second;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <limber/scene/scene.hpp>
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -59,6 +60,16 @@ struct Entry {
   std::string_view text = "";     // one line of description
 };
 
+// Short forms for tables.
+namespace ranges {
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr Range above(double min) { return {min, kInf, true, false}; }
+constexpr Range at_least(double min) { return {min, kInf, false, false}; }
+constexpr Range within(double min, double max) { return {min, max, false, false}; }
+constexpr Range inside(double min, double max) { return {min, max, true, true}; }
+}  // namespace ranges
+
+// All rows: those of spec_table.cpp, and those of the methods.
 std::span<const Entry> spec_entries();
 
 // The table as a tree.

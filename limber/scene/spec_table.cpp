@@ -1,15 +1,16 @@
 // The scene format. One row per key; everything else about the format is derived from these rows.
+#include <limber/scene/method_spec.hpp>
 #include <limber/scene/spec.hpp>
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <mutex>
 
 namespace limber {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr Range above(double min) { return {min, kInf, true, false}; }
-constexpr Range at_least(double min) { return {min, kInf, false, false}; }
-constexpr Range within(double min, double max) { return {min, max, false, false}; }
-constexpr Range inside(double min, double max) { return {min, max, true, true}; }
-
+using namespace ranges;
 using enum Type;
 
 // clang-format off
@@ -31,53 +32,9 @@ constexpr Entry kEntries[] = {
     {.path = "/damping/mass", .type = kNumber, .unit = "1/s", .fallback = "0", .range = at_least(0), .aliases = "alpha", .text = "Share of the mass matrix: slows every motion, rigid ones too."},
     {.path = "/damping/stiffness", .type = kNumber, .unit = "s", .fallback = "0", .range = at_least(0), .aliases = "beta", .text = "Share of the stiffness matrix: slows deformation, the faster the more."},
 
-    // Methods. A new method adds its name to the tag and its rows below.
+    // What is below "/method" comes from the methods themselves (method_spec.hpp).
     {.path = "/method", .type = kObject, .fallback = "{}", .aliases = "integrator stepper", .text = "How the motion is computed."},
-    {.path = "/method/type", .type = kTag, .fallback = "\"vanilla\"", .values = "vanilla conjac static implicit joints", .aliases = "name", .text = "vanilla: all nodes are unknowns; conjac: a few dynamic nodes move the rest; static: the equilibrium only; implicit: nonlinear integrators with a choice of solvers; joints: links and no soft bodies."},
-    {.path = "/method[vanilla]/beta", .type = kNumber, .fallback = "1", .range = above(0), .text = "Weight of the stiffness in M + hD + beta h^2 K; 1 is linearly implicit Euler."},
-    {.path = "/method[static]/tolerance", .type = kNumber, .fallback = "1e-10", .range = inside(0, 1), .text = "Force residual relative to the largest force at which Newton's method stops."},
-    {.path = "/method[static]/max_iterations", .type = kInteger, .fallback = "200", .range = within(1, 100000), .text = "Newton iterations after which the solve counts as failed."},
-    {.path = "/method[conjac]/dynamic", .type = kList, .required = true, .text = "The dynamic nodes; all other free nodes follow quasistatically. An empty list makes the whole body quasistatic."},
-    {.path = "/method[conjac]/dynamic/*", .type = kRef, .ref = "dynamic", .text = "A selection of nodes, or how many to choose."},
-    {.path = "/method[conjac]/beta", .type = kNumber, .fallback = "0.5", .range = above(0), .text = "Weight of the stiffness in the reduced system, for the linear-implicit time rule (Eq. 11)."},
-    {.path = "/method[conjac]/gamma", .type = kNumber, .fallback = "0.3333333333333333", .range = within(0, 1), .text = "Share of the quasistatic correction taken in each step."},
-    {.path = "/method[conjac]/time_rule", .type = kEnum, .fallback = "\"guarded\"", .values = "guarded linear-implicit trapezoidal modal midpoint", .text = "Time integration of the dynamic nodes."},
-    {.path = "/method[conjac]/newton_steps", .type = kInteger, .fallback = "0", .range = within(0, 1000), .text = "Extra quasi-Newton steps that pull the quasistatic nodes to equilibrium."},
-    {.path = "/method[conjac]/static_start", .type = kBoolean, .fallback = "false", .text = "Begin in the static equilibrium instead of the initial shape."},
-    {.path = "/method[conjac]/adaptive", .type = kObject, .aliases = "adaptivity liveliness", .text = "Makes the nodes of dynamic representative ones: each is dynamic only while the region around it is lively."},
-    {.path = "/method[conjac]/adaptive/threshold", .type = kNumber, .unit = "1/s", .fallback = "0.02", .range = above(0), .text = "A node becomes dynamic in the step in which the mean stretching speed of its region would be above this."},
-    {.path = "/method[conjac]/adaptive/hysteresis", .type = kNumber, .fallback = "0.5", .range = within(0, 1), .text = "It becomes quasistatic again when the stretching speed, averaged over the window, is below this share of the threshold."},
-    {.path = "/method[conjac]/adaptive/window", .type = kInteger, .fallback = "10", .range = within(1, 10000), .text = "Steps over which the stretching speed is averaged, and for which a node stays dynamic at least."},
-    {.path = "/method[conjac]/adaptive/start_dynamic", .type = kBoolean, .fallback = "false", .text = "Begin with all representative nodes dynamic instead of quasistatic."},
-    {.path = "/method[conjac]/adaptive/regions", .type = kArray, .fallback = "[]", .text = "The region of each node of dynamic, in their order (nodes of one entry by index); empty: every element belongs to the nearest node."},
-    {.path = "/method[conjac]/adaptive/regions/*", .type = kObject, .text = "One region."},
-    {.path = "/method[conjac]/adaptive/regions/*/name", .type = kName, .text = "For steps.csv and the page; its number from 1 when absent."},
-    {.path = "/method[conjac]/adaptive/regions/*/body", .type = kString, .text = "Name of the body of elements; may be absent when there is only one."},
-    {.path = "/method[conjac]/adaptive/regions/*/elements", .type = kRef, .ref = "selection", .text = "Its elements, by centroid; those nearest to the node when absent. Later regions win."},
-    {.path = "/method[implicit]/integrator", .type = kEnum, .fallback = "\"bdf2\"", .values = "bdf1 baraff bdf2 sdirk2 quasistatic", .text = "bdf1: implicit Euler; baraff: its first Newton iteration only; bdf2, sdirk2: second order; quasistatic: equilibrium at every step."},
-    {.path = "/method[implicit]/solver", .type = kEnum, .fallback = "\"auto\"", .values = "newton-direct newton-pcg newton-l0 newton-l1 quasi-newton-l0 quasi-newton-l1 hybrid-l0 hybrid-l1 qlb auto", .text = "How often the matrix is factored; every choice reaches the same solution."},
-    {.path = "/method[implicit]/matrix", .type = kEnum, .fallback = "\"exact\"", .values = "exact projected", .text = "exact: the derivative of the forces where it is positive definite, with projected elements elsewhere; projected: always projected."},
-    {.path = "/method[implicit]/strain_damping", .type = kNumber, .unit = "s", .fallback = "0", .range = at_least(0), .text = "Green-strain damping: times Young's modulus, the energy lost per volume and squared strain rate."},
-    {.path = "/method[implicit]/body_contact", .type = kBoolean, .fallback = "false", .text = "Bodies touch each other and themselves."},
-    {.path = "/method[implicit]/contact_damping", .type = kNumber, .unit = "s", .fallback = "0", .range = at_least(0), .text = "Damping of contact, as a time: resists going deeper with this times the penalty stiffness."},
-    {.path = "/method[implicit]/slip_speed", .type = kNumber, .unit = "m/s", .fallback = "0.005", .range = above(0), .text = "Speed below which friction is viscous instead of Coulomb's."},
-    {.path = "/method[implicit]/tolerance_relative", .type = kNumber, .fallback = "1e-6", .range = inside(0, 1), .text = "Residual, relative to that of the initial guess, at which a solve ends."},
-    {.path = "/method[implicit]/tolerance_absolute", .type = kNumber, .unit = "N", .fallback = "1e-6", .range = above(0), .text = "Norm of the residual force at which a solve ends."},
-    {.path = "/method[implicit]/max_iterations", .type = kInteger, .fallback = "200", .range = within(1, 100000), .text = "Search directions after which a solve counts as failed."},
-    {.path = "/method[implicit]/quasi_iterations", .type = kInteger, .fallback = "20", .range = within(1, 100000), .text = "Quasi-Newton iterations after which a factor counts as stale."},
-    {.path = "/method[implicit]/pcg_tolerance", .type = kNumber, .fallback = "0.01", .range = inside(0, 1), .text = "Relative residual of conjugate gradients inside Newton's method."},
-    {.path = "/method[implicit]/history", .type = kInteger, .fallback = "8", .range = within(0, 100), .text = "Pairs that L-BFGS keeps (qlb, auto)."},
-    {.path = "/method[implicit]/keep", .type = kInteger, .fallback = "0", .range = within(0, 1000000), .text = "Steps that a factor serves; 0: one with l0 and l1, as long as it pays with qlb and auto."},
-    {.path = "/method[implicit]/max_halvings", .type = kInteger, .fallback = "4", .range = within(0, 20), .text = "How often a step that fails is halved before the run stops."},
-    {.path = "/method[joints]/friction", .type = kEnum, .fallback = "\"bisp\"", .values = "bisp sp", .text = "bisp: joint velocities are the unknowns (Algorithm 3.2); sp: every link floats and its pins are contacts (Algorithm 3.1), the baseline."},
-    {.path = "/method[joints]/mu", .type = kNumber, .range = at_least(0), .text = "Friction coefficient of all joints and loops that have a bearing, instead of their own."},
-    {.path = "/method[joints]/tolerance", .type = kNumber, .fallback = "1e-6", .range = inside(0, 1), .text = "Squared relative change of the reactions at which contact and friction agree."},
-    {.path = "/method[joints]/max_iterations", .type = kInteger, .fallback = "100", .range = within(1, 100000), .text = "Contact solves per step."},
-    {.path = "/method[joints]/unknowns", .type = kEnum, .fallback = "\"joints\"", .values = "joints tangents", .text = "Of friction: one per pin or slider, or one per contact point inside a joint (Eq. 3.2)."},
-    {.path = "/method[joints]/equations", .type = kEnum, .fallback = "\"exact\"", .values = "exact published", .text = "published: Eqs. 3.5 to 3.8 as printed, whose reactions lack part of the centripetal force."},
-    {.path = "/method[joints]/loops", .type = kEnum, .fallback = "\"project\"", .values = "project baumgarte", .text = "How loop closures stay closed: positions are projected after each step, or velocities pull gaps together."},
-    {.path = "/method[joints]/loop_rate", .type = kNumber, .unit = "1/s", .fallback = "5", .range = at_least(0), .text = "Rate at which baumgarte closes gaps."},
-    {.path = "/method[joints]/stabilisation", .type = kNumber, .fallback = "0.2", .range = within(0, 1), .text = "Share of the gap in a joint that one step of sp closes."},
+    {.path = "/method/type", .type = kTag, .fallback = "\"vanilla\"", .aliases = "name", .text = "Which method."},
 
     {.path = "/solver", .type = kObject, .fallback = "{}", .text = "The sparse Cholesky factorisation."},
     {.path = "/solver/backend", .type = kEnum, .fallback = "\"auto\"", .values = "auto native cholmod", .text = "Which implementation."},
@@ -316,6 +273,7 @@ constexpr Entry kEntries[] = {
 
     {.path = "/output", .type = kObject, .fallback = "{}", .text = "What is written to the run folder."},
     {.path = "/output/every", .type = kInteger, .fallback = "1", .range = within(1, 1e9), .aliases = "skip stride", .text = "Record a frame every this many steps."},
+    {.path = "/output/measure_every", .type = kInteger, .fallback = "0", .range = within(0, 1000000000), .text = "Measure energies, momenta, extremes and hash for steps.csv every this many steps; they are empty in the rows between. 0: in every step, with a method that does not move the nodes in every step at frames."},
     {.path = "/output/checkpoint_every", .type = kInteger, .fallback = "100", .range = within(1, 1e9), .text = "Write a checkpoint every this many steps."},
     {.path = "/output/vtu", .type = kBoolean, .fallback = "true", .aliases = "paraview vtk", .text = "Write frames/*.vtu and run.pvd for ParaView."},
     {.path = "/output/surface", .type = kBoolean, .fallback = "false", .aliases = "obj ply", .text = "Write the surface of each body as surface/*.ply."},
@@ -368,9 +326,6 @@ constexpr Entry kEntries[] = {
     {.path = "#selection/every/*", .type = kRef, .ref = "selection", .text = "A selection."},
     {.path = "#selection/not", .type = kRef, .ref = "selection", .text = "All but these."},
 
-    {.path = "#dynamic", .type = kObject, .values = "all", .least = 1, .ref = "selection", .otherwise = kEnum, .text = "Which nodes are dynamic: a selection, or how many to choose automatically."},
-    {.path = "#dynamic/body", .type = kString, .text = "Name of the body; all bodies when absent."},
-    {.path = "#dynamic/auto", .type = kInteger, .range = within(1, 1000000), .text = "Choose this many, spread over the body away from held nodes."},
 
     {.path = "#fibre", .type = kObject, .text = "Fibres that resist stretch along one direction and may contract."},
     {.path = "#fibre/model", .type = kEnum, .fallback = "\"st-venant-kirchhoff\"", .values = "st-venant-kirchhoff fung",
@@ -405,8 +360,41 @@ constexpr Entry kEntries[] = {
 };
 // clang-format on
 
+// The table with the rows of all methods in it. One for every set of methods there has been, because nodes of
+// the tree point to rows.
+struct JoinedTable {
+  int version;
+  std::string names, text;
+  std::vector<Entry> entries;
+};
+
 }  // namespace
 
-std::span<const Entry> spec_entries() { return kEntries; }
+std::span<const Entry> spec_entries() {
+  static std::mutex mutex;
+  static std::vector<std::unique_ptr<JoinedTable>> tables;
+  const std::lock_guard lock(mutex);
+  if (!tables.empty() && tables.back()->version == methods_version()) return tables.back()->entries;
+  auto& table = *tables.emplace_back(std::make_unique<JoinedTable>());
+  table.version = methods_version();
+  for (const MethodSpec* m : method_specs()) {
+    table.names += fmt::format("{}{}", table.names.empty() ? "" : " ", m->name);
+    table.text += fmt::format("{}{}: {}", table.text.empty() ? "" : "; ", m->name, m->summary);
+  }
+  table.text += ".";
+  for (const Entry& entry : kEntries) {
+    table.entries.push_back(entry);
+    if (entry.path != "/method/type") continue;
+    table.entries.back().values = table.names;
+    table.entries.back().text = table.text;
+    for (const MethodSpec* m : method_specs())
+      for (const Entry& own : m->entries)
+        if (own.path.starts_with('/')) table.entries.push_back(own);
+  }
+  for (const MethodSpec* m : method_specs())
+    for (const Entry& own : m->entries)
+      if (!own.path.starts_with('/')) table.entries.push_back(own);
+  return table.entries;
+}
 
 }  // namespace limber

@@ -1,5 +1,6 @@
 #include <limber/rigid/articulation.hpp>
 #include <limber/sim/advice.hpp>
+#include <limber/sim/method.hpp>
 
 #include <fmt/format.h>
 
@@ -13,7 +14,8 @@ constexpr std::size_t kListed = 4;  // free pieces: more are counted only
 std::vector<std::string> advice(const Model& model) {
   std::vector<std::string> out;
   const Scene& scene = *model.scene;
-  if (!scene.obstacles.empty() && scene.method == "static")
+  const Capabilities& can = method_named(scene.method).spec.can;
+  if (!scene.obstacles.empty() && !can.obstacles)
     out.push_back(
         fmt::format("method \"{}\" does not look at obstacles: bodies pass through them", scene.method));
   for (const Body& body : model.bodies) {
@@ -46,13 +48,15 @@ std::vector<std::string> advice(const Model& model) {
       const Index body = model.body_of_node[static_cast<std::size_t>(piece->nodes.front())];
       return model.bodies[static_cast<std::size_t>(body)].name;
     };
+    const char* fate = can.free_bodies ? "will fall" : "will stay where it is";
     if (free.size() > kListed)
-      out.push_back(fmt::format("nothing holds {} pieces, of body \"{}\" to body \"{}\": they will fall",
-                                free.size(), name(free.front()), name(free.back())));
+      out.push_back(fmt::format("nothing holds {} pieces, of body \"{}\" to body \"{}\": {}{}", free.size(),
+                                name(free.front()), name(free.back()), can.free_bodies ? "they " : "each ",
+                                fate));
     else
       for (const Piece* piece : free)
-        out.push_back(fmt::format("nothing holds a piece of body \"{}\" ({} nodes): it will fall",
-                                  name(piece), piece->nodes.size()));
+        out.push_back(fmt::format("nothing holds a piece of body \"{}\" ({} nodes): it {}", name(piece),
+                                  piece->nodes.size(), fate));
   }
   return out;
 }

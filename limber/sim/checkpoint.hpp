@@ -2,8 +2,10 @@
 //
 // File (.lmc), little-endian: "LIMBERCK", u32 version, u32 zero, u64 scene hash, u64 length of the notes, the
 // notes (JSON), u32 number of fields, fields (u32 name length, name, u32 item type, u64 count, items), u64
-// checksum of everything before. Written to a temporary file, forced to the disk and renamed: a checkpoint
-// exists whole or not at all.
+// checksum of everything before. Fields are read by name: those of all methods as visit(State) calls them,
+// "method" (its name, bytes), "memory_epoch", and what the method remembers as "memory/NAME". One that is
+// missing keeps its default where that is sound; one that nobody knows is refused by name. Written to a
+// temporary file, forced to the disk and renamed: a checkpoint exists whole or not at all.
 #pragma once
 
 #include <limber/sim/state.hpp>
@@ -20,6 +22,7 @@ namespace limber {
 
 struct Checkpoint {
   State state;
+  std::string method;  // whose memory the state holds
   std::uint64_t scene_hash = 0;
   nlohmann::json notes;  // wall time so far, version: nothing that the motion depends on
 };

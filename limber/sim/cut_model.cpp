@@ -13,14 +13,6 @@
 namespace limber {
 namespace {
 
-// Adds to `ids` the new copies of its members.
-void add_copies(const std::vector<Index>& copy_of, Index old_nodes, std::vector<Index>& ids) {
-  std::vector<std::uint8_t> in(static_cast<std::size_t>(old_nodes), 0);
-  for (Index i : ids) in[i] = 1;
-  for (auto i = static_cast<std::size_t>(old_nodes); i < copy_of.size(); ++i)
-    if (in[copy_of[i]]) ids.push_back(static_cast<Index>(i));
-}
-
 IndexRange body_elements(const Model& model, const EventSpec& event) {
   if (event.body.empty()) return {0, static_cast<Index>(model.mesh.elements.size())};
   for (const Body& body : model.bodies)
@@ -95,44 +87,20 @@ CutMesh cut_along_plane(const Model& model, const EventSpec& event, IndexRange r
 
 }  // namespace
 
-Model cut_model(const Model& model, std::size_t event_index, CutSummary& summary,
-                std::vector<Index>& copy_of) {
+TopologyChange cut_of_event(const Model& model, std::size_t event_index, CutSummary& summary) {
   const EventSpec& event = model.scene->events[event_index];
   const IndexRange range = body_elements(model, event);
   CutMesh cut =
       event.face_set.empty() ? cut_along_plane(model, event, range) : cut_listed_faces(model, event, range);
-  const Index old_nodes = model.nodes();
-
-  Model next;
-  next.scene = model.scene;
-  next.bodies = model.bodies;
-  next.mesh.elements = std::move(cut.elements);
-  next.mesh.material = model.mesh.material;
-  next.mesh.rest = model.mesh.rest;
-  next.body_of_node = model.body_of_node;
-  next.origin = model.origin;
-  for (auto i = static_cast<std::size_t>(old_nodes); i < cut.copy_of.size(); ++i) {
-    next.mesh.rest.push_back(model.mesh.rest[cut.copy_of[i]]);
-    next.body_of_node.push_back(model.body_of_node[cut.copy_of[i]]);
-    next.origin.push_back(model.origin[cut.copy_of[i]]);
-  }
-  next.node_sets = model.node_sets;
-  for (auto& [name, ids] : next.node_sets) add_copies(cut.copy_of, old_nodes, ids);
-  next.element_sets = model.element_sets;
-  next.holds = model.holds;
-  for (Hold& hold : next.holds) add_copies(cut.copy_of, old_nodes, hold.nodes);
-  next.loads = model.loads;
-  for (Load& load : next.loads) add_copies(cut.copy_of, old_nodes, load.nodes);
-  next.activations = model.activations;
-  next.contact.obstacles = model.contact.obstacles;
-  finish_model(next);
-
   summary.faces = cut.faces;
-  summary.new_nodes = next.nodes() - old_nodes;
-  summary.pieces_before = static_cast<Index>(model.pieces.size());
-  summary.pieces_after = static_cast<Index>(next.pieces.size());
-  copy_of = std::move(cut.copy_of);
-  return next;
+  summary.new_nodes = static_cast<Index>(cut.copy_of.size()) - model.nodes();
+  TopologyChange change;
+  change.rest.reserve(cut.copy_of.size());
+  for (const Index i : cut.copy_of) change.rest.push_back(model.mesh.rest[i]);
+  change.nodes = Transfer::copies(cut.copy_of);
+  for (Index e = 0; e < static_cast<Index>(cut.elements.size()); ++e) change.element_values.add_copy(e);
+  change.elements = std::move(cut.elements);
+  return change;
 }
 
 }  // namespace limber

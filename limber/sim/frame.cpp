@@ -36,19 +36,17 @@ std::vector<double> regions(const Model& model) {
 
 std::vector<float> to_float(const std::vector<double>& values) { return {values.begin(), values.end()}; }
 
-ReplayField replay_field(const std::string& name, const Field& field) {
-  static const std::map<std::string, std::string> units{{"velocity", "m/s"},
-                                                        {"energy_density", "J/m^3"},
-                                                        {"force", "N"},
-                                                        {"mass", "kg"},
-                                                        {"young", "Pa"},
-                                                        {"density", "kg/m^3"},
-                                                        {"liveliness", "1/s"},
-                                                        {"motor_torque", "N m"},
-                                                        {"friction_torque", "N m"},
-                                                        {"joint_load", "N"}};
-  const auto unit = units.find(name);
-  return {name, unit == units.end() ? "" : unit->second, field.components, to_float(field.values)};
+using Units = std::map<std::string, std::string>;
+
+ReplayField replay_field(const std::string& name, const Field& field, const Units& own = {}) {
+  static const Units units{{"velocity", "m/s"}, {"energy_density", "J/m^3"}, {"force", "N"}, {"mass", "kg"},
+                           {"young", "Pa"},     {"density", "kg/m^3"}};
+  const auto unit = units.find(name), method = own.find(name);
+  return {name,
+          unit != units.end()   ? unit->second
+          : method != own.end() ? method->second
+                                : "",
+          field.components, to_float(field.values)};
 }
 
 // What is shown of the links follows the nodes and elements of the bodies. Everything below is empty where
@@ -153,6 +151,8 @@ FrameFields frame_fields(const Simulation& simulation, const StepInput& input) {
     out.element["activation"] = std::move(activation);
   }
   MethodFields method = simulation.fields();
+  out.units = std::move(method.units);
+  out.constant = std::move(method.constant);
   for (auto& [name, values] : method.node) out.node[name] = {1, std::move(values)};
   for (auto& [name, values] : method.element) out.element[name] = {1, std::move(values)};
   if (!model.articulation) return out;
@@ -282,10 +282,10 @@ ReplayTopology replay_topology(const Simulation& simulation) {
     out.element_fields.push_back(replay_field("region", region));
   }
   if (has_fibres) out.element_fields.push_back(replay_field("fibre", fibre));
-  if (const auto candidate = method.node.find("candidate"); candidate != method.node.end()) {
-    Field field{1, candidate->second};
+  for (const std::string& name : method.constant) {
+    Field field{1, method.node.at(name)};
     field.values.resize(out.rest.size() / 3, 0.0);
-    out.node_fields.push_back(replay_field("candidate", field));
+    out.node_fields.push_back(replay_field(name, field, method.units));
   }
   return out;
 }
@@ -300,11 +300,11 @@ ReplayFrame replay_frame(const Simulation& simulation, const FrameFields& fields
   for (const double value : x) out.x.push_back(static_cast<float>(value));
   // The page makes the displacement from the positions, and what is constant stands in the topology.
   for (const auto& [name, field] : fields.node)
-    if (name != "displacement" && name != "candidate" && name != "mass")
-      out.node_fields.push_back(replay_field(name, field));
+    if (name != "displacement" && name != "mass" && !fields.constant.contains(name))
+      out.node_fields.push_back(replay_field(name, field, fields.units));
   for (const auto& [name, field] : fields.element)
     if (name != "young" && name != "poisson" && name != "density" && name != "region")
-      out.element_fields.push_back(replay_field(name, field));
+      out.element_fields.push_back(replay_field(name, field, fields.units));
   for (const Obstacle& o : obstacles) {
     const Placement at = placement_at(o, state.t);
     const Eigen::Quaternionf q(Eigen::Matrix3f(at.R.cast<float>()));

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ namespace limber {
 struct FrameFields {
   // Components per item and the numbers. Names are those of docs/run-folder.md.
   std::map<std::string, Field> node, element;
+  std::map<std::string, std::string> units;  // of the method's own
+  std::set<std::string> constant;            // node fields that the topology holds already
 };
 
 // The fields that the scene's output asks for, and those of the method. `input`: forces, held nodes and

@@ -2,6 +2,7 @@
 #include <limber/scene/scene.hpp>
 #include <limber/scene/spec.hpp>
 #include <limber/sim/hash.hpp>
+#include <limber/sim/topology.hpp>
 
 #include <fmt/format.h>
 
@@ -45,7 +46,7 @@ std::uint64_t hash_bytes(std::string_view bytes) {
 
 std::uint64_t hash_state(const State& state) {
   Hasher hasher;
-  visit(state, [&](const char* name, const auto& value) {
+  const auto add = [&](const char* name, const auto& value) {
     using T = std::decay_t<decltype(value)>;
     hasher.add(std::string_view(name));
     if constexpr (std::is_arithmetic_v<T>) {
@@ -54,6 +55,11 @@ std::uint64_t hash_state(const State& state) {
       hasher.add_word(static_cast<std::uint64_t>(value.size()));
       hasher.add(value.data(), static_cast<std::size_t>(value.size()) * sizeof(*value.data()));
     }
+  };
+  visit(state, add);
+  if (state.topology) hasher.add_word(state.topology->digest);
+  state.memory.visit([&](const char* name, ConstFieldRef field) {
+    std::visit([&](const auto* value) { add(name, *value); }, field);
   });
   return hasher.digest();
 }

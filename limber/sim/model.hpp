@@ -83,12 +83,10 @@ State initial_state(const Model& model);
 struct CutSummary {
   Index faces = 0;      // separated
   Index new_nodes = 0;  // duplicated
-  Index pieces_before = 0, pieces_after = 0;
 };
 
-// The model after event `event` of the scene. `copy_of[i]` is the node of `model` that node i of the new
-// model copies.
-Model cut_model(const Model& model, std::size_t event, CutSummary& summary, std::vector<Index>& copy_of);
+// Event `event` of the scene as a change of the topology.
+TopologyChange cut_of_event(const Model& model, std::size_t event, CutSummary& summary);
 
 // What the script says about the step from t to t + h: external forces, held degrees of freedom and their
 // velocities, fibre activation. A held node follows its motion keys exactly, whatever moved it before.

@@ -42,7 +42,9 @@ Recorder::Recorder(RunFolder& folder, const Simulation& simulation)
       if (std::filesystem::exists(folder.file(name), ec)) frames_.emplace_back(t, name);
     }
     try {
-      replay_ = ReplayWriter::resume(recording, state.step, static_cast<Index>(state.epoch) + 1);
+      const nlohmann::json& notes = folder.start()->notes;
+      replay_ = ReplayWriter::resume(recording, state.step, notes.value("topologies", Index{1}));
+      if (replay_->topologies() > 0) shown_epoch_ = notes.value("shown_epoch", std::int64_t{-1});
     } catch (const Error& e) {
       if (e.kind() == ErrorKind::kIo && std::filesystem::exists(recording)) throw;
       notices_.push_back(fmt::format("{}; it begins again at step {}", e.what(), state.step));
@@ -71,84 +73,105 @@ void Recorder::begin() {
 void Recorder::record(const StepReport& report, double seconds) {
   const auto start = Clock::now();
   const Scene& scene = simulation_.scene();
-  const State& state = simulation_.state();
+  const std::int64_t step = simulation_.steps_done();
   timings_.add("step", seconds);
   for (const auto& [phase, time] : report.phases) timings_.add("step/" + phase, time);
   write_row(&report, seconds, simulation_.input());
-  const bool frame = state.step % scene.output.every == 0;
-  while (replay_->topologies() <= state.epoch) replay_->add_topology(replay_topology(simulation_));
+  const bool frame = step % scene.output.every == 0;
   if (frame) write_frame(simulation_.input());
   timings_.add("record", seconds_since(start));
-  if (state.step % scene.output.checkpoint_every == 0) checkpoint();
+  if (step % scene.output.checkpoint_every == 0) checkpoint();
   if (frame && seconds_since(last_collection_) > 2) write_collection();
 }
 
+bool Recorder::measures() const {
+  const Scene& scene = simulation_.scene();
+  // A scene that a program put together has no resolved text.
+  Index every =
+      scene.resolved.contains("output") ? scene.resolved["output"].value("measure_every", Index{0}) : 0;
+  if (every == 0) every = simulation_.reduced() ? scene.output.every : 1;
+  return simulation_.steps_done() % every == 0;
+}
+
 void Recorder::write_row(const StepReport* report, double seconds, const StepInput& input) {
-  const State& state = simulation_.state();
-  diagnostics_ = measure(simulation_.model(), state, input.activation);
+  const bool measured = measures();
+  if (measured) diagnostics_ = measure(simulation_.model(), simulation_.state(), input.activation);
   const Diagnostics& d = diagnostics_;
   const StepReport none;
   const StepReport& r = report ? *report : none;
   const auto number = [](auto v) { return fmt::format("{}", v); };
+  // What is measured: by us, or between measurements by the method where it does.
+  const auto energy = [&](const char* name, double value) -> std::string {
+    if (measured) return number(value);
+    const auto known = r.energy.find(name);
+    return known == r.energy.end() ? "" : number(known->second);
+  };
+  const auto measured_number = [&](double value) { return measured ? number(value) : std::string(); };
   std::string fallbacks;
   for (const auto& [name, count] : r.fallbacks)
     fallbacks += fmt::format("{}{}:{}", fallbacks.empty() ? "" : ";", name, count);
   const double step_ms = 1e3 * seconds;
 
-  StepTable::Cells cells{{"step", number(state.step)},
-                         {"t", number(state.t)},
+  StepTable::Cells cells{{"step", number(simulation_.steps_done())},
+                         {"t", number(simulation_.time())},
                          {"dofs", number(r.dofs)},
                          {"contacts", number(r.contacts)},
                          {"iterations", number(report ? r.iterations : 0)},
                          {"residual", number(r.residual)},
                          {"inverted", number(r.inverted)},
                          {"analyses", number(r.symbolic_analyses)},
-                         {"E_kin", number(d.kinetic)},
-                         {"E_el", number(d.elastic)},
-                         {"E_grav", number(d.gravity)}};
+                         {"E_kin", energy("kinetic", d.kinetic)},
+                         {"E_el", energy("elastic", d.elastic)},
+                         {"E_grav", energy("gravity", d.gravity)}};
   const bool touches = !simulation_.model().contact.empty();
-  if (touches) cells.emplace_back("E_contact", number(d.contact));
+  if (touches) cells.emplace_back("E_contact", energy("contact", d.contact));
   const auto vector = [&](const char* name, const Vec3& v) {
-    for (int k = 0; k < 3; ++k) cells.emplace_back(fmt::format("{}{}", name, "xyz"[k]), number(v[k]));
+    for (int k = 0; k < 3; ++k)
+      cells.emplace_back(fmt::format("{}{}", name, "xyz"[k]), measured_number(v[k]));
   };
   vector("p", d.momentum);
   vector("L", d.angular_momentum);
   vector("c", d.center_of_mass);
-  cells.emplace_back("max_displacement", number(d.max_displacement));
-  cells.emplace_back("max_speed", number(d.max_speed));
-  cells.emplace_back("epoch", number(state.epoch));
+  cells.emplace_back("max_displacement", measured_number(d.max_displacement));
+  cells.emplace_back("max_speed", measured_number(d.max_speed));
+  cells.emplace_back("epoch", number(simulation_.epoch()));
   cells.emplace_back("fallbacks", fallbacks);
-  cells.emplace_back("hash", to_hex(hash_state(state)));
+  cells.emplace_back("hash", measured ? to_hex(hash_state(simulation_.state())) : "");
   cells.emplace_back("step_ms", number(step_ms));
   for (const auto& [name, value] : r.extra) cells.emplace_back(name, number(value));
   for (const auto& [phase, time] : r.phases) cells.emplace_back(phase + "_ms", number(1e3 * time));
   table_.add(cells);
 
   ReplayRow row;
-  row.step = state.step;
-  row.t = state.t;
-  row.values = {{"energy/kinetic", d.kinetic},
-                {"energy/elastic", d.elastic},
-                {"energy/gravity", d.gravity},
-                {"energy/total", d.total()},
-                {"dofs", r.dofs},
-                {"contacts", r.contacts},
-                {"iterations", r.iterations},
-                {"residual", r.residual}};
-  if (touches) row.values.emplace_back("energy/contact", d.contact);
+  row.step = simulation_.steps_done();
+  row.t = simulation_.time();
+  if (measured)
+    row.values = {{"energy/kinetic", d.kinetic},
+                  {"energy/elastic", d.elastic},
+                  {"energy/gravity", d.gravity},
+                  {"energy/total", d.total()}};
+  else
+    for (const auto& [name, value] : r.energy) row.values.emplace_back("energy/" + name, value);
+  row.values.insert(
+      row.values.end(),
+      {{"dofs", r.dofs}, {"contacts", r.contacts}, {"iterations", r.iterations}, {"residual", r.residual}});
+  if (touches && measured) row.values.emplace_back("energy/contact", d.contact);
   for (const auto& [name, value] : r.extra) row.values.emplace_back(name, value);
   for (const auto& [phase, time] : r.phases) row.values.emplace_back("phase/" + phase, 1e3 * time);
   int count = 0;
   for (const auto& fallback : r.fallbacks) count += fallback.second;
   row.values.emplace_back("fallbacks", count);
   if (report) replay_->add_row(row);
-  if (!fallbacks.empty()) folder_.log(fmt::format("step {}: fallbacks {}", state.step, fallbacks));
+  if (!fallbacks.empty()) folder_.log(fmt::format("step {}: fallbacks {}", row.step, fallbacks));
 }
 
 void Recorder::write_frame(const StepInput& input) {
   const State& state = simulation_.state();
   const Scene& scene = simulation_.scene();
-  while (replay_->topologies() <= state.epoch) replay_->add_topology(replay_topology(simulation_));
+  if (replay_->topologies() == 0 || shown_epoch_ != state.epoch) {
+    replay_->add_topology(replay_topology(simulation_));
+    shown_epoch_ = state.epoch;
+  }
   if (!writer_ || writer_epoch_ != state.epoch) {
     writer_ = std::make_unique<FrameWriter>(simulation_);
     writer_epoch_ = state.epoch;
@@ -177,8 +200,12 @@ void Recorder::checkpoint() {
   write_collection();
   Checkpoint c;
   c.state = state;
+  c.method = simulation_.scene().method;
   c.scene_hash = folder_.scene_hash();
-  c.notes = {{"wall", wall()}, {"limber", LIMBER_VERSION}};
+  c.notes = {{"wall", wall()},
+             {"limber", LIMBER_VERSION},
+             {"topologies", replay_->topologies()},
+             {"shown_epoch", shown_epoch_}};
   write_checkpoint(folder_.file("checkpoints") / checkpoint_name(state.step), c);
   const std::vector<CheckpointFile> all = list_checkpoints(folder_.file("checkpoints"));
   std::error_code ec;

@@ -40,6 +40,7 @@ class Recorder {
   const std::vector<std::string>& notices() const { return notices_; }
 
  private:
+  bool measures() const;  // whether energies and the like are measured in this step
   void write_row(const StepReport* report, double seconds, const StepInput& input);
   void write_frame(const StepInput& input);
   void write_collection();
@@ -52,6 +53,7 @@ class Recorder {
   std::optional<ReplayWriter> replay_;
   std::unique_ptr<FrameWriter> writer_;
   std::int64_t writer_epoch_ = -1;
+  std::int64_t shown_epoch_ = -1;                       // of the last topology in the recording
   std::vector<std::pair<double, std::string>> frames_;  // time, file: run.pvd
   Clock::time_point begin_ = Clock::now(), last_collection_ = begin_;
   double earlier_wall_ = 0;  // [s], of the parts before a restart

@@ -1,5 +1,5 @@
 // The scene's script: what is held, pulled and activated during a step.
-#include <limber/sim/model.hpp>
+#include <limber/sim/script.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -27,60 +27,111 @@ double activation_at(const std::vector<std::pair<double, double>>& keys, double 
 
 }  // namespace
 
-void script_input(const Model& model, const State& state, double h, StepInput& input) {
-  const Scene& scene = *model.scene;
-  const Index n = model.nodes();
-  const double t = state.t;
-  input.t = t;
-  input.h = h;
-  input.gravity = scene.gravity;
-  input.force.setZero(3 * n);
-  input.fixed.assign(static_cast<std::size_t>(3 * n), 0);
-  input.fixed_velocity.setZero(3 * n);
-
+Script::Script(const Model& model) : model_(model) {
+  const auto dofs = static_cast<std::size_t>(3 * model.nodes());
+  plane_.assign(dofs, 0);
   for (const Body& body : model.bodies) {
     if (!body.plane) continue;
     for (Index e = body.elements.begin; e < body.elements.end; ++e)
-      for (int k = 0; k < 3; ++k)
-        input.fixed[3 * static_cast<std::size_t>(model.mesh.elements[e][k]) + 2] = 1;
+      for (int k = 0; k < 3; ++k) plane_[3 * static_cast<std::size_t>(model.mesh.elements[e][k]) + 2] = 1;
   }
+  input_.force.setZero(3 * model.nodes());
+  input_.fixed = plane_;
+  input_.fixed_velocity.setZero(3 * model.nodes());
+  holding_.assign(model.holds.size(), 0);
+  moving_.assign(model.holds.size(), 0);
+  grown_.assign(model.loads.size(), 0.0);
+  input_.gravity = model.scene->gravity;
+  input_.activation.resize(model.scene->activations.size());
+}
 
-  for (const Hold& hold : model.holds) {
-    const ConstraintSpec& spec = scene.constraints[hold.constraint];
-    if (!active(t, h, spec.from, spec.until)) continue;
+const StepInput& Script::at(const State& state, double h) {
+  const Scene& scene = *model_.scene;
+  input_.t = state.t;
+  input_.h = h;
+  fill_holds(state, h);
+  fill_loads(state.t, h);
+  for (std::size_t c = 0; c < scene.activations.size(); ++c)
+    input_.activation[c] = activation_at(scene.activations[c].keys, state.t + h);
+  filled_ = true;
+  return input_;
+}
+
+bool Script::needs_positions(double t, double h) const {
+  return std::any_of(model_.holds.begin(), model_.holds.end(), [&](const Hold& hold) {
+    const ConstraintSpec& spec = model_.scene->constraints[hold.constraint];
+    return !spec.motion.empty() && active(t, h, spec.from, spec.until);
+  });
+}
+
+// Later holds win where they share nodes, so that all are written again when one begins or ends; as long as
+// none does, only those that move are.
+void Script::fill_holds(const State& state, double h) {
+  const Scene& scene = *model_.scene;
+  const double t = state.t;
+  bool changed = !filled_, moves = false;
+  for (std::size_t k = 0; k < model_.holds.size(); ++k) {
+    const ConstraintSpec& spec = scene.constraints[model_.holds[k].constraint];
+    const bool now = active(t, h, spec.from, spec.until);
+    changed |= now != (holding_[k] != 0);
+    holding_[k] = now;
+    moving_[k] = now && !spec.motion.empty();
+    moves |= moving_[k] != 0;
+  }
+  if (!changed && !moves) return;
+  if (changed) {
+    input_.fixed = plane_;
+    input_.fixed_velocity.setZero();
+  }
+  for (std::size_t k = 0; k < model_.holds.size(); ++k) {
+    if (!holding_[k]) continue;
+    const ConstraintSpec& spec = scene.constraints[model_.holds[k].constraint];
     // The motion over this step, as one similarity: T(t + h) T(t)^-1.
     KeyPose from, to;
-    if (!spec.motion.empty()) {
+    if (moving_[k]) {
       from = key_pose(spec.motion, spec.interpolation, t);
       to = key_pose(spec.motion, spec.interpolation, t + h);
     }
     const Mat3 turn = (to.scale / from.scale) * to.R * from.R.transpose();
-    const bool moves = !spec.motion.empty();
-    for (Index i : hold.nodes) {
+    for (const Index i : model_.holds[k].nodes) {
       const Vec3 x = node(state.x, i);
       const Vec3 x1 = spec.center + to.translation + turn * (x - spec.center - from.translation);
       for (int axis = 0; axis < 3; ++axis) {
         if (spec.axes.find("xyz"[axis]) == std::string::npos) continue;
         const auto dof = 3 * static_cast<std::size_t>(i) + static_cast<std::size_t>(axis);
-        input.fixed[dof] = 1;
-        input.fixed_velocity[static_cast<Eigen::Index>(dof)] = moves ? (x1[axis] - x[axis]) / h : 0.0;
+        input_.fixed[dof] = 1;
+        input_.fixed_velocity[static_cast<Eigen::Index>(dof)] = moving_[k] ? (x1[axis] - x[axis]) / h : 0.0;
       }
     }
   }
+}
 
-  for (const Load& load : model.loads) {
+void Script::fill_loads(double t, double h) {
+  const Scene& scene = *model_.scene;
+  bool changed = !filled_;
+  for (std::size_t k = 0; k < model_.loads.size(); ++k) {
+    const ForceSpec& spec = scene.forces[model_.loads[k].force];
+    double grown = 0;
+    if (active(t, h, spec.from, spec.until))
+      grown = spec.ramp > 0 ? std::min(1.0, (t + h - spec.from) / spec.ramp) : 1.0;
+    changed |= grown != grown_[k];
+    grown_[k] = grown;
+  }
+  if (!changed) return;
+  input_.force.setZero();
+  for (std::size_t k = 0; k < model_.loads.size(); ++k) {
+    if (grown_[k] == 0) continue;
+    const Load& load = model_.loads[k];
     const ForceSpec& spec = scene.forces[load.force];
-    if (!active(t, h, spec.from, spec.until)) continue;
-    const double grown = spec.ramp > 0 ? std::min(1.0, (t + h - spec.from) / spec.ramp) : 1.0;
-    for (Index i : load.nodes) {
-      const double m = model.mass[3 * i];
-      node(input.force, i) += grown * m * (spec.force / load.mass + spec.acceleration);
+    for (const Index i : load.nodes) {
+      const double m = model_.mass[3 * i];
+      node(input_.force, i) += grown_[k] * m * (spec.force / load.mass + spec.acceleration);
     }
   }
+}
 
-  input.activation.resize(scene.activations.size());
-  for (std::size_t c = 0; c < scene.activations.size(); ++c)
-    input.activation[c] = activation_at(scene.activations[c].keys, t + h);
+void script_input(const Model& model, const State& state, double h, StepInput& input) {
+  input = Script(model).at(state, h);
 }
 
 }  // namespace limber

@@ -4,6 +4,7 @@
 #include <limber/fem/assemble.hpp>
 #include <limber/rigid/articulation.hpp>
 #include <limber/sim/contact_state.hpp>
+#include <limber/sim/topology.hpp>
 
 #include <Eigen/Geometry>
 #include <algorithm>
@@ -37,6 +38,52 @@ double measure_links(const Model& model, const State& state, Diagnostics& d) {
   return mass;
 }
 
+// What only the meshes tell; the rest has been checked when the scene was read.
+void check_method_fits(const Model& model, const MethodSpec& method) {
+  for (const Body& body : model.bodies)
+    if (body.plane && !method.can.plane)
+      throw Error(
+          ErrorKind::kInput,
+          fmt::format("/method/type: \"{}\" does not move plane bodies of triangles, and \"{}\" is one",
+                      method.name, body.name));
+}
+
+// What in a state from a file does not fit the model of its topology; empty: all fits.
+std::string state_misfit(const Model& model, const State& state) {
+  const auto differs = [](const char* what, auto found, auto expected) {
+    return fmt::format("it has {} {}, the scene {}: it belongs to another scene", found, what, expected);
+  };
+  if (state.step < 0 || !(state.t >= 0 && std::isfinite(state.t)))
+    return fmt::format("it is of step {}, t = {} s", state.step, state.t);
+  if (state.x.size() != 3 * model.nodes() || state.v.size() != 3 * model.nodes())
+    return differs("nodes", static_cast<double>(state.x.size()) / 3, model.nodes());
+  const Eigen::Index q = model.articulation ? model.articulation->q.size() : 0,
+                     v = model.articulation ? model.articulation->v.size() : 0;
+  if (state.joint_q.size() != q) return differs("joint positions", state.joint_q.size(), q);
+  if (state.joint_v.size() != v) return differs("joint velocities", state.joint_v.size(), v);
+  if (!state.x.allFinite() || !state.v.allFinite()) return "a position or velocity is not finite";
+  if (!state.joint_q.allFinite() || !state.joint_v.allFinite() || !state.joint_friction.allFinite())
+    return "a number of the joints is not finite";
+  if (!model.articulation && state.joint_friction.size() > 0)
+    return "it has friction inside joints, but there are none";
+  const std::size_t anchors = state.contact_pairs.size() / 2;
+  if (state.contact_pairs.size() % 2 != 0 || state.contact_anchors.size() != 3 * anchors)
+    return fmt::format(
+        "\"contact_pairs\" has {} numbers and \"contact_anchors\" {}, expected two and three for "
+        "each anchor",
+        state.contact_pairs.size(), state.contact_anchors.size());
+  for (std::size_t k = 0; k < anchors; ++k) {
+    const std::int64_t node = state.contact_pairs[2 * k], obstacle = state.contact_pairs[2 * k + 1];
+    if (node < 0 || node >= model.nodes() || obstacle < 0 ||
+        obstacle >= static_cast<std::int64_t>(model.contact.obstacles.size()))
+      return fmt::format("\"contact_pairs\" names node {} and obstacle {}; there are {} and {}", node,
+                         obstacle, model.nodes(), model.contact.obstacles.size());
+  }
+  for (const double value : state.contact_anchors)
+    if (!std::isfinite(value)) return "\"contact_anchors\" has a number that is not finite";
+  return {};
+}
+
 }  // namespace
 
 Diagnostics measure(const Model& model, const State& state, const std::vector<double>& activation) {
@@ -61,123 +108,153 @@ Diagnostics measure(const Model& model, const State& state, const std::vector<do
   return d;
 }
 
-Simulation::Simulation(std::shared_ptr<const Scene> scene, MakeStepper make)
+Simulation::Simulation(std::shared_ptr<const Scene> scene, Preparation preparation)
     : scene_(std::move(scene)),
-      model_(std::make_unique<Model>(build_model(scene_))),
-      make_(make),
-      stepper_(make(*scene_)) {
-  state_ = initial_state(*model_);
-  notices_ = model_->notices;
+      method_(&method_named(scene_->method)),
+      preparation_(std::move(preparation)),
+      base_(std::make_shared<const Model>(build_model(scene_))) {
+  check_method_fits(*base_, method_->spec);
+  state_ = initial_state(*base_);
+  notices_ = base_->notices;
+  use(base_, make_stepper(*base_));
+}
+
+std::unique_ptr<Stepper> Simulation::make_stepper(const Model& model) const {
+  return method_->make(model, scene_->method_options, preparation_);
+}
+
+// Steppers and scripts refer to the model, so that they go with it.
+void Simulation::use(std::shared_ptr<const Model> model, std::unique_ptr<Stepper> stepper) {
+  script_ = std::make_unique<Script>(*model);
+  stepper_ = std::move(stepper);
+  model_ = std::move(model);
 }
 
 void Simulation::restore(const State& state) {
-  model_ = std::make_unique<Model>(build_model(scene_));
-  state_ = initial_state(*model_);
-  for (std::int64_t event : state.events_done) {
-    if (event < 0 || event >= static_cast<std::int64_t>(scene_->events.size()))
-      throw Error(ErrorKind::kInput,
-                  fmt::format("the checkpoint names event {}, but the scene has {} events: it belongs to "
-                              "another scene",
-                              event, scene_->events.size()));
-    apply_event(static_cast<std::size_t>(event), true);
+  std::string why;
+  if (state.epoch < 0 || (state.epoch > 0) != (state.topology != nullptr))
+    why = fmt::format("its topology has changed {} times, but it {} the topology", state.epoch,
+                      state.topology ? "has a change of" : "lacks");
+  else if (state.topology)
+    why = misfit(*base_, *state.topology);
+  for (const std::int64_t event : state.events_done)
+    if (why.empty() && (event < 0 || event >= static_cast<std::int64_t>(scene_->events.size())))
+      why = fmt::format("it names event {}, but the scene has {} events: it belongs to another scene", event,
+                        scene_->events.size());
+  std::shared_ptr<const Model> model = base_;
+  if (why.empty() && state.topology)
+    model = std::make_shared<const Model>(with_topology(*base_, *state.topology));
+  if (why.empty()) why = state_misfit(*model, state);
+  std::unique_ptr<Stepper> stepper;
+  if (why.empty()) {
+    stepper = make_stepper(*model);
+    why = stepper->misfit(*model, state);
   }
-  if (state.x.size() != state_.x.size() || state.v.size() != state_.v.size())
-    throw Error(ErrorKind::kInput,
-                fmt::format("the checkpoint has {} nodes, the scene {}: it belongs to another scene",
-                            state.x.size() / 3, state_.x.size() / 3));
-  if (state.joint_q.size() != state_.joint_q.size() || state.joint_v.size() != state_.joint_v.size())
-    throw Error(
-        ErrorKind::kInput,
-        fmt::format("the checkpoint has {} joint velocities, the scene {}: it belongs to another scene",
-                    state.joint_v.size(), state_.joint_v.size()));
+  if (!why.empty())
+    throw Error(ErrorKind::kInput, fmt::format("the checkpoint does not fit the scene: {}", why));
+  use(std::move(model), std::move(stepper));
   state_ = state;
-  stepper_ = make_(*scene_);
+  behind_ = false;
 }
 
 std::int64_t Simulation::total_steps() const {
   return static_cast<std::int64_t>(std::llround(std::ceil(scene_->end / scene_->h - 1e-6)));
 }
 
-bool Simulation::done() const { return state_.step >= total_steps(); }
+const State& Simulation::state() const {
+  if (behind_) stepper_->expand(*model_, state_);
+  behind_ = false;
+  return state_;
+}
 
-void Simulation::apply_event(std::size_t event, bool quiet) {
+void Simulation::apply(const TopologyChange& change) {
+  State next = state();
+  carry_state(*model_, change, next);
+  auto model = std::make_shared<const Model>(with_topology(*base_, *next.topology));
+  std::unique_ptr<Stepper> stepper = make_stepper(*model);
+  if (!next.memory.empty()) stepper->carry(*model, change, next);
+  use(std::move(model), std::move(stepper));
+  state_ = std::move(next);
+}
+
+void Simulation::apply_event(std::size_t event) {
   CutSummary cut;
-  std::vector<Index> copy_of;
-  auto next = std::make_unique<Model>(cut_model(*model_, event, cut, copy_of));
+  const std::size_t pieces = model_->pieces.size();
+  const TopologyChange change = cut_of_event(*model_, event, cut);
   const EventSpec& spec = scene_->events[event];
   const std::string what =
       spec.name.empty() ? fmt::format("event {}", event) : fmt::format("event {} ({})", event, spec.name);
-  if (!quiet) {
-    if (cut.faces == 0)
-      notices_.push_back(fmt::format("{}: the cut separates nothing: no inner face lies along it", what));
-    else
-      notices_.push_back(fmt::format("{}: separated {} faces, {} new nodes, {} -> {} pieces", what, cut.faces,
-                                     cut.new_nodes, cut.pieces_before, cut.pieces_after));
-  }
   state_.events_done.push_back(static_cast<std::int64_t>(event));
-  if (cut.faces == 0) return;
-  State s = state_;
-  s.epoch += 1;
-  const Index n = next->nodes();
-  s.x.resize(3 * n);
-  s.v.resize(3 * n);
-  for (Index i = 0; i < n; ++i) {
-    node(s.x, i) = node(state_.x, copy_of[i]);
-    node(s.v, i) = node(state_.v, copy_of[i]);
+  if (cut.faces == 0) {
+    notices_.push_back(fmt::format("{}: the cut separates nothing: no inner face lies along it", what));
+    return;
   }
-  // Both copies of a node that held on to an obstacle hold on to it.
-  const std::vector<Anchor> before = anchors_of(state_);
-  std::vector<Anchor> anchors;
-  for (Index i = 0; i < n && !before.empty(); ++i)
-    for (std::size_t o = 0; o < model_->contact.obstacles.size(); ++o)
-      if (const Anchor* a = find_anchor(before, copy_of[i], static_cast<Index>(o)))
-        anchors.push_back({i, a->obstacle, a->point});
-  store_anchors(anchors, s);
-  state_ = std::move(s);
-  model_ = std::move(next);
-  stepper_ = make_(*scene_);
+  apply(change);
+  notices_.push_back(fmt::format("{}: separated {} faces, {} new nodes, {} -> {} pieces", what, cut.faces,
+                                 cut.new_nodes, pieces, model_->pieces.size()));
 }
 
-void Simulation::apply_due_events() {
+// Those of the scene, then what the method asks for.
+void Simulation::apply_due_changes() {
   for (std::size_t e = 0; e < scene_->events.size(); ++e) {
     const auto& done = state_.events_done;
     if (std::find(done.begin(), done.end(), static_cast<std::int64_t>(e)) != done.end()) continue;
-    if (scene_->events[e].time <= state_.t + 1e-6 * scene_->h) apply_event(e, false);
+    if (scene_->events[e].time <= state_.t + 1e-6 * scene_->h) apply_event(e);
+  }
+  if (const std::optional<TopologyChange> change = stepper_->change(*model_, state_)) {
+    if (const std::string why = misfit(*model_, *change); !why.empty())
+      fail("the method asks for a topology that is not one: " + why);
+    apply(*change);
+    if (!change->what.empty()) notices_.push_back(change->what);
   }
 }
 
-StepReport Simulation::step() {
-  apply_due_events();
-  script_input(*model_, state_, scene_->h, input_);
-  State next = state_;
-  StepReport report = stepper_->step(*model_, next, input_);
-  if (report.status == StepStatus::kOk) {
-    for (Index i = 0; i < model_->nodes(); ++i) {
-      if (node(next.x, i).allFinite() && node(next.v, i).allFinite()) {
-        // A body does not travel a thousand times its size in one step unless the simulation has blown up.
-        if ((node(next.x, i) - node(state_.x, i)).norm() < 1e3 * model_->size) continue;
-        report.why = fmt::format("node {} moved {:.3g} m in one step: the simulation has blown up", i,
-                                 (node(next.x, i) - node(state_.x, i)).norm());
-      } else {
-        report.why = fmt::format("node {} has a position or velocity that is not finite", i);
-      }
-      report.status = StepStatus::kFailed;
-      break;
+// Nodes that are not finite or went far beyond anything that makes sense.
+void Simulation::watch_nodes(StepReport& report) const {
+  for (Index i = 0; i < model_->nodes(); ++i) {
+    if (node(state_.x, i).allFinite() && node(state_.v, i).allFinite()) {
+      // A body does not travel a thousand times its size in one step unless the simulation has blown up.
+      const double way = (node(state_.x, i) - node(before_.x, i)).norm();
+      if (way < 1e3 * model_->size) continue;
+      report.why = fmt::format("node {} moved {:.3g} m in one step: the simulation has blown up", i, way);
+    } else {
+      report.why = fmt::format("node {} has a position or velocity that is not finite", i);
     }
+    report.status = StepStatus::kFailed;
+    return;
   }
-  if (report.status == StepStatus::kFailed)
-    throw Error(ErrorKind::kSimulation,
-                fmt::format("step {} (t = {:.6g} s) failed: {}; try a smaller time step (time/step), or more "
-                            "damping ({})",
-                            state_.step, state_.t, report.why,
-                            scene_->method_options.contains("beta") ? "method/beta" : "damping/stiffness"));
+}
+
+void Simulation::fail(const std::string& why) const {
+  throw Error(ErrorKind::kSimulation, fmt::format("step {} (t = {:.6g} s) failed: {}; {}", state_.step,
+                                                  state_.t, why, method_->spec.remedy));
+}
+
+StepReport Simulation::step() {
+  apply_due_changes();
+  if (behind_ && script_->needs_positions(state_.t, scene_->h)) state();
+  const StepInput& input = script_->at(state_, scene_->h);
+  const bool reduced = stepper_->reduced();
+  if (!reduced) before_ = state_;  // into memory that is there already
+  StepReport report;
+  try {
+    report = stepper_->step(*model_, state_, input);
+  } catch (...) {
+    if (!reduced) std::swap(state_, before_);
+    throw;
+  }
+  if (!reduced && report.status == StepStatus::kOk) watch_nodes(report);
+  if (report.status == StepStatus::kFailed) {
+    if (!reduced) std::swap(state_, before_);
+    fail(report.why);
+  }
+  behind_ = reduced;
   for (std::size_t c = 0; c < model_->activations.size(); ++c)
-    report.extra["activation/" + model_->activations[c]] = input_.activation[c];
+    report.extra["activation/" + model_->activations[c]] = input.activation[c];
   for (const std::string& warning : report.warnings)
     notices_.push_back(fmt::format("step {} (t = {:.6g} s): {}", state_.step, state_.t, warning));
-  next.step = state_.step + 1;
-  next.t = static_cast<double>(next.step) * scene_->h;
-  state_ = std::move(next);
+  ++state_.step;
+  state_.t = static_cast<double>(state_.step) * scene_->h;
   return report;
 }
 

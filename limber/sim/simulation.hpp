@@ -1,8 +1,9 @@
 // The outer loop, thin: script, events, step, watch.
 #pragma once
 
+#include <limber/sim/method.hpp>
 #include <limber/sim/model.hpp>
-#include <limber/sim/stepper.hpp>
+#include <limber/sim/script.hpp>
 
 #include <memory>
 #include <string>
@@ -26,38 +27,53 @@ Diagnostics measure(const Model& model, const State& state, const std::vector<do
 
 class Simulation {
  public:
-  // `make` builds the scene's method (methods/methods.hpp: make_stepper); it is called again after every
-  // topology change.
-  using MakeStepper = std::unique_ptr<Stepper> (*)(const Scene&);
-  Simulation(std::shared_ptr<const Scene> scene, MakeStepper make);
+  // Builds the model and prepares the scene's method (sim/method.hpp), which is made again after every change
+  // of topology.
+  explicit Simulation(std::shared_ptr<const Scene> scene, Preparation preparation = {});
 
-  // Takes over a state from a checkpoint: replays its topology changes, then continues from it.
+  // Takes over a state from a checkpoint. Throws Error(kInput) when something in it does not fit the scene or
+  // the method; the simulation is then as it was.
   void restore(const State& state);
 
-  // One step, with the events that are due before it. Throws Error(kSimulation) that names step, time and
-  // cause when the step fails; the state is then the one before the step.
+  // One step, with the events and changes of topology that are due before it. Throws Error(kSimulation) that
+  // names step, time and cause when the step fails; the state is then the one before the step.
   StepReport step();
 
-  bool done() const;                 // the scene's end time is reached
-  std::int64_t total_steps() const;  // from 0 to the end time
+  bool done() const { return state_.step >= total_steps(); }  // the scene's end time is reached
+  std::int64_t total_steps() const;                           // from 0 to the end time
   const Scene& scene() const { return *scene_; }
+  const Method& method() const { return *method_; }
   const Model& model() const { return *model_; }
-  const State& state() const { return state_; }
-  const StepInput& input() const { return input_; }  // of the last step
-  MethodFields fields() const { return stepper_->fields(*model_, state_); }
+  // With positions and velocities of all nodes, which a reduced method computes only now; the next three cost
+  // nothing.
+  const State& state() const;
+  std::int64_t steps_done() const { return state_.step; }
+  double time() const { return state_.t; }  // [s]
+  std::int64_t epoch() const { return state_.epoch; }
+  const StepInput& input() const { return script_->input(); }  // of the last step
+  MethodFields fields() const { return stepper_->fields(*model_, state()); }
+  bool reduced() const { return stepper_->reduced(); }  // see Stepper
   // Messages about events since the last call ("cut ... separated 120 faces"), for the log.
   std::vector<std::string> take_notices();
 
  private:
-  void apply_event(std::size_t event, bool quiet);
-  void apply_due_events();
+  std::unique_ptr<Stepper> make_stepper(const Model& model) const;
+  void use(std::shared_ptr<const Model> model, std::unique_ptr<Stepper> stepper);
+  void apply(const TopologyChange& change);
+  void apply_event(std::size_t event);
+  void apply_due_changes();
+  void watch_nodes(StepReport& report) const;
+  [[noreturn]] void fail(const std::string& why) const;
 
   std::shared_ptr<const Scene> scene_;
-  std::unique_ptr<Model> model_;
-  State state_;
-  StepInput input_;
-  MakeStepper make_;
+  const Method* method_;
+  Preparation preparation_;
+  std::shared_ptr<const Model> base_, model_;  // of epoch 0, and of now
+  std::unique_ptr<Script> script_;
   std::unique_ptr<Stepper> stepper_;
+  mutable State state_;
+  mutable bool behind_ = false;  // the nodes have not been moved since the last step of a reduced method
+  State before_;                 // a step, where the method needs it
   std::vector<std::string> notices_;
 };
 

@@ -4,9 +4,12 @@
 #include <limber/core/phase_clock.hpp>
 #include <limber/core/types.hpp>
 #include <limber/sim/state.hpp>
+#include <limber/sim/topology.hpp>
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,8 +38,9 @@ struct StepReport {
   Index contacts = 0;
   Index inverted = 0;          // elements with det F <= 0 at the start of the step
   long symbolic_analyses = 0;  // so far in this epoch
-  std::map<std::string, double>
-      energy;  // [J]: "kinetic", "elastic", ... as the method measured them, optional
+  // [J]: "kinetic", "elastic", "gravity", "contact" after the step, where the method knows them: rows between
+  // two measurements (/output/measure_every) have these.
+  std::map<std::string, double> energy;
   std::map<std::string, double> extra;                 // further columns of steps.csv, by method
   std::vector<std::string> warnings;                   // what a user should hear about this step
   std::map<std::string, int> fallbacks;                // every deviation from the plain step: name -> count
@@ -49,6 +53,8 @@ struct MethodFields {
   std::map<std::string, std::vector<double>> node;     // one number per node
   std::map<std::string, std::vector<double>> element;  // one number per element
   std::map<std::string, std::vector<double>> link;     // one number per link
+  std::map<std::string, std::string> units;            // of those that have one
+  std::set<std::string> constant;    // of the node fields: the same as long as the topology is
   std::vector<std::string> regions;  // what the numbers 1, 2, ... of the element field "region" are called
 };
 
@@ -57,6 +63,22 @@ class Stepper {
   virtual ~Stepper() = default;
   virtual StepReport step(const Model& model, State& state, const StepInput& input) = 0;
   virtual MethodFields fields(const Model&, const State&) const { return {}; }
+
+  // What in the method's memory does not fit the model, of a state that comes from a file; empty: all fits.
+  virtual std::string misfit(const Model&, const State&) const { return {}; }
+
+  // Asked before each step: a change of the topology that is to come first.
+  virtual std::optional<TopologyChange> change(const Model&, const State&) { return std::nullopt; }
+  // The topology has changed (`state` is of the new model, its memory of the old one): takes over what is
+  // still good. By default the memory is dropped.
+  virtual void carry(const Model&, const TopologyChange&, State& state) const { state.memory = {}; }
+
+  // A method whose unknowns are not the nodes need not move these in every step. It then says true here:
+  // step() changes the memory, leaves x and v alone and the state as it was when it fails; expand() brings x
+  // and v up to the memory, when somebody wants to see them. What step() does must not depend on when that
+  // was.
+  virtual bool reduced() const { return false; }
+  virtual void expand(const Model&, State&) const {}
 };
 
 }  // namespace limber

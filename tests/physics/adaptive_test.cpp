@@ -161,8 +161,8 @@ TEST(Adaptive, SwitchingCreatesNoEnergy) {
       node(state.x, i).x() += 1.5 * z * z;
       node(state.v, i).y() += 3 * z;
     }
-    state.region_age = {1, 1, 1};
-    state.liveliness_window.assign(30, 0.0);
+    memory_of<ConJacMemory>(state).region_age = {1, 1, 1};
+    memory_of<ConJacMemory>(state).liveliness_window.assign(30, 0.0);
     sim.restore(state);
     run(sim, 3);
     const double start = total_energy(sim);
@@ -171,7 +171,7 @@ TEST(Adaptive, SwitchingCreatesNoEnergy) {
     for (int k = 0; k < 120; ++k) {
       if (k % 4 == 3) {
         state = sim.state();
-        for (auto& age : state.region_age) age = random() % 3 ? 1 : -1;
+        for (auto& age : memory_of<ConJacMemory>(state).region_age) age = random() % 3 ? 1 : -1;
         sim.restore(state);
       }
       sim.step();
@@ -237,8 +237,9 @@ TEST(Adaptive, AFreshStepperAndOtherThreadsGiveTheSameBits) {
   set_threads(0);
   EXPECT_GE(switches, 3);
   EXPECT_EQ(a.state().x, b.state().x);
-  EXPECT_EQ(a.state().region_age, b.state().region_age);
-  EXPECT_EQ(a.state().liveliness_window, b.state().liveliness_window);
+  const ConJacMemory &at_a = *memory_of<ConJacMemory>(a.state()), &at_b = *memory_of<ConJacMemory>(b.state());
+  EXPECT_EQ(at_a.region_age, at_b.region_age);
+  EXPECT_EQ(at_a.liveliness_window, at_b.liveliness_window);
 }
 
 // A free body that falls and spins without deforming stays asleep: it needs only the reserve nodes.
@@ -312,7 +313,7 @@ TEST(Adaptive, ACutThroughARepresentativeNodeGoesOn) {
   StepReport r;
   while (!sim.done()) r = sim.step();
   EXPECT_EQ(sim.model().pieces.size(), 2u);
-  EXPECT_EQ(sim.state().region_age.size(), 2u);
+  EXPECT_EQ(memory_of<ConJacMemory>(sim.state())->region_age.size(), 2u);
   EXPECT_EQ(r.symbolic_analyses, 1);
   EXPECT_EQ(r.extra.count("liveliness/2"), 1u);
 }

@@ -122,7 +122,7 @@ TEST(BodyContact, StackedBlocksCarryTheirWeight) {
   floor.normal = Vec3::UnitZ();
   floor.friction = 0.3;
   scene->obstacles.push_back(floor);
-  Simulation sim(scene, make_implicit);
+  Simulation sim(scene);
   for (int k = 0; k < 250; ++k) sim.step();
   double ground = 0, between = 0;
   const VecX& x = sim.state().x;
@@ -143,7 +143,7 @@ TEST(BodyContact, CollisionConservesMomentumAndGainsNoEnergy) {
     scene->h = 2e-3;
     scene->method_options["tolerance_relative"] = 1e-9;
     scene->method_options["tolerance_absolute"] = 1e-8;
-    Simulation sim(scene, make_implicit);
+    Simulation sim(scene);
     State state = sim.state();
     for (Index i = 0; i < sim.model().nodes(); ++i)
       state.v[3 * i + 2] = sim.model().body_of_node[i] == 0 ? 0.5 : -0.5;
@@ -177,7 +177,7 @@ TEST(BodyContact, RestartIsExact) {
     root.nodes.kind = "set";
     root.nodes.name = "block0/z0";
     scene->constraints.push_back(root);
-    Simulation whole(scene, make_implicit), broken(scene, make_implicit);
+    Simulation whole(scene), broken(scene);
     double contacts = 0;
     for (int k = 0; k < 15; ++k) {
       contacts += whole.step().extra.at("body_contacts");
@@ -242,7 +242,7 @@ std::shared_ptr<Scene> pile_scene(const std::string& solver) {
 
 TEST(BodyContact, APileComesToRestOnTheFloor) {
   auto scene = pile_scene("auto");
-  Simulation sim(scene, make_implicit);
+  Simulation sim(scene);
   double contacts = 0, depth = 0;
   for (int k = 0; k < 150; ++k) {
     const StepReport r = sim.step();
@@ -270,7 +270,7 @@ TEST(BodyContact, SolversAgreeWhileBodiesCollide) {
     auto scene = pile_scene(solver);
     scene->method_options["tolerance_relative"] = 1e-9;
     scene->method_options["tolerance_absolute"] = 1e-8;
-    Simulation sim(scene, make_implicit);
+    Simulation sim(scene);
     double contacts = 0;
     for (int k = 0; k < 9; ++k) contacts += sim.step().extra.at("body_contacts");
     EXPECT_GT(contacts, 5) << solver;
@@ -282,20 +282,22 @@ TEST(BodyContact, SolversAgreeWhileBodiesCollide) {
 TEST(BodyContact, ThePatternOfContactsSurvivesARestart) {
   for (const std::string solver : {"newton-direct", "auto"}) {
     auto scene = pile_scene(solver);
-    Simulation whole(scene, make_implicit), broken(scene, make_implicit);
+    Simulation whole(scene), broken(scene);
     for (int k = 0; k < 16; ++k) {
       whole.step();
       if (k % 3 == 2) {  // another program goes on from the state
         const State state = broken.state();
-        Simulation next(scene, make_implicit);
+        Simulation next(scene);
         next.restore(state);
         next.step();
         ASSERT_EQ(whole.state().x, next.state().x) << solver << " step " << k;
-        ASSERT_EQ(whole.state().coupled_nodes, next.state().coupled_nodes) << solver << " step " << k;
+        ASSERT_EQ(memory_of<ImplicitMemory>(whole.state())->coupled_nodes,
+                  memory_of<ImplicitMemory>(next.state())->coupled_nodes)
+            << solver << " step " << k;
       }
       broken.restore(whole.state());
     }
-    EXPECT_FALSE(whole.state().coupled_nodes.empty()) << solver;
+    EXPECT_FALSE(memory_of<ImplicitMemory>(whole.state())->coupled_nodes.empty()) << solver;
   }
 }
 

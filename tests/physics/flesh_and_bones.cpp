@@ -37,7 +37,7 @@ std::string pendulum(const std::string& method, double h) {
 TEST(FleshAndBones, FleshThatCannotDeformIsMassOnTheBone) {
   for (const char* method :
        {R"({"type": "vanilla"})", R"({"type": "conjac", "time_rule": "linear-implicit", "dynamic": []})"}) {
-    Simulation s(text(pendulum(method, 1e-3)), make_stepper);
+    Simulation s(text(pendulum(method, 1e-3)));
     // The same nodes as point masses of the link.
     const rigid::Articulation& a = *s.model().articulation;
     rigid::Mechanism m = a.mechanism;
@@ -75,8 +75,7 @@ TEST(FleshAndBones, AFloatingBodyKeepsItsMomentum) {
                                             "density": 4000}}],
       "joints": [{"name": "space", "type": "free", "child": "bone", "position": [0.05, 0.05, 0.05],
                   "velocity": [0.2, 0, 0], "angular_velocity": [0, 0, 2]}],
-      "attachments": [{"link": "bone", "nodes": {"plane": {"point": [0.15, 0, 0], "normal": [-1, 0, 0]}}}]})"),
-                 make_stepper);
+      "attachments": [{"link": "bone", "nodes": {"plane": {"point": [0.15, 0, 0], "normal": [-1, 0, 0]}}}]})"));
     const Diagnostics before = measure(s.model(), s.state(), {});
     const int steps = static_cast<int>(std::lround(0.3 / s.scene().h));
     for (int k = 0; k < steps; ++k) s.step();
@@ -96,7 +95,7 @@ const std::vector<std::string> kVanilla{R"(/method={"type": "vanilla"})"};
 
 TEST(FleshAndBones, MuscleLiftsTheForearmAndReturns) {
   for (const bool full : {false, true}) {
-    Simulation s(muscle(full ? kVanilla : std::vector<std::string>{}), make_stepper);
+    Simulation s(muscle(full ? kVanilla : std::vector<std::string>{}));
     const rigid::Mechanism& m = s.model().articulation->mechanism;
     const Index elbow = m.joints[static_cast<std::size_t>(m.find_joint("elbow"))].q_begin;
     double bones = 0, flesh = s.model().mass.sum() / 3;
@@ -121,7 +120,7 @@ TEST(FleshAndBones, MuscleLiftsTheForearmAndReturns) {
 // Energy in = energy out: activation works by changing the energy of the fibres as they are; dampers take.
 TEST(FleshAndBones, EnergyOfTheMuscleIsAccountedForToTheOrderOfTheStep) {
   const auto unexplained = [](const char* h) {
-    Simulation s(muscle({kVanilla[0], std::string("/time/step=") + h, "/damping/stiffness=0"}), make_stepper);
+    Simulation s(muscle({kVanilla[0], std::string("/time/step=") + h, "/damping/stiffness=0"}));
     const rigid::Mechanism& m = s.model().articulation->mechanism;
     StepInput input;
     script_input(s.model(), s.state(), s.scene().h, input);
@@ -152,7 +151,7 @@ TEST(FleshAndBones, EnergyOfTheMuscleIsAccountedForToTheOrderOfTheStep) {
 TEST(FleshAndBones, RestartIsExact) {
   for (const bool full : {false, true}) {
     const auto scene = muscle(full ? kVanilla : std::vector<std::string>{});
-    Simulation whole(scene, make_stepper), first(scene, make_stepper), second(scene, make_stepper);
+    Simulation whole(scene), first(scene), second(scene);
     for (int k = 0; k < 12; ++k) whole.step();
     for (int k = 0; k < 6; ++k) first.step();
     second.restore(first.state());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limber/methods/implicit/implicit.hpp>
+#include <limber/methods/implicit/memory.hpp>
 #include <limber/methods/vanilla/vanilla.hpp>
 #include <limber/sim/simulation.hpp>
 

@@ -262,8 +262,7 @@ struct Walk {
 Walk walk(const char* mu, int steps) {
   const std::vector<std::string> overrides{std::string("/method/mu=") + mu};
   Simulation s(
-      std::make_shared<const Scene>(load_scene(LIMBER_SOURCE_DIR "/scenes/joints/klann.json", overrides)),
-      make_stepper);
+      std::make_shared<const Scene>(load_scene(LIMBER_SOURCE_DIR "/scenes/joints/klann.json", overrides)));
   Walk w;
   for (int k = 0; k < steps; ++k) {
     const StepReport r = s.step();

@@ -21,7 +21,7 @@ struct KnownBits {
 
 std::string bits_after(const KnownBits& known) {
   auto scene = std::make_shared<Scene>(load_scene(std::string(LIMBER_SOURCE_DIR) + "/scenes/" + known.scene));
-  Simulation sim(scene, make_stepper);
+  Simulation sim(scene);
   for (int i = 0; i < known.steps; ++i) sim.step();
   Hasher hasher;
   for (const VecX* part : {&sim.state().x, &sim.state().v, &sim.state().joint_q, &sim.state().joint_v})

@@ -55,7 +55,7 @@ inline void use_conjac(Scene& s, const std::vector<Vec3>& nearest,
   s.dynamic.push_back(d);
 }
 
-inline Simulation simulate(std::shared_ptr<Scene> s) { return Simulation(std::move(s), make_stepper); }
+inline Simulation simulate(std::shared_ptr<Scene> s) { return Simulation(std::move(s)); }
 
 inline void run(Simulation& sim, int steps) {
   for (int k = 0; k < steps; ++k) sim.step();

@@ -36,6 +36,7 @@ void report_links(const rigid::Articulation& a, const rigid::StepOutcome& out, d
 MethodFields link_fields(const rigid::Articulation& a, const rigid::StepOutcome& out) {
   const rigid::Mechanism& m = a.mechanism;
   MethodFields fields;
+  fields.units = {{"motor_torque", "N m"}, {"friction_torque", "N m"}, {"joint_load", "N"}};
   const auto empty = std::vector<double>(m.links.size(), 0.0);
   const bool motors = std::any_of(m.joints.begin(), m.joints.end(), [](const rigid::Joint& j) {
     return j.motor.kind != rigid::MotorKind::kNone;

@@ -48,4 +48,8 @@ std::string bad_pivot(const FactorStatus& status) {
                      status.node);
 }
 
+std::string wrong_size(const char* name, std::ptrdiff_t found, std::ptrdiff_t expected) {
+  return fmt::format("\"{}\" has {} numbers, expected {}", name, found, expected);
+}
+
 }  // namespace limber

@@ -6,6 +6,7 @@
 #include <limber/sim/model.hpp>
 #include <limber/sim/stepper.hpp>
 
+#include <cstddef>
 #include <string>
 
 namespace limber {
@@ -24,5 +25,7 @@ Index free_dofs(const StepInput& in);
 StepReport& fail(StepReport& report, const std::string& why);
 std::string not_finite(const fem::Assembled& assembled);
 std::string bad_pivot(const FactorStatus& status);
+// For Stepper::misfit: `"v_prev" has 12 numbers, expected 30`.
+std::string wrong_size(const char* name, std::ptrdiff_t found, std::ptrdiff_t expected);
 
 }  // namespace limber

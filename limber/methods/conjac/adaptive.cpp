@@ -6,6 +6,7 @@
 #include <limber/scene/selection.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -116,36 +117,36 @@ Adaptivity::Adaptivity(const Model& model, const DynamicNodes& nodes, const nloh
       window_(options.at("window")),
       start_dynamic_(options.at("start_dynamic")) {}
 
-double Adaptivity::mean(const State& state, Index region) const {
-  const double* past = state.liveliness_window.data() + static_cast<std::ptrdiff_t>(region) * window_;
-  const std::int64_t count = std::min<std::int64_t>(state.liveliness_steps, window_);
+double Adaptivity::mean(const ConJacMemory& memory, Index region) const {
+  const double* past = memory.liveliness_window.data() + static_cast<std::ptrdiff_t>(region) * window_;
+  const std::int64_t count = std::min<std::int64_t>(memory.liveliness_steps, window_);
   double sum = 0;
   for (std::int64_t k = 0; k < count; ++k) sum += past[k];
   return count > 0 ? sum / static_cast<double>(count) : 0.0;
 }
 
-std::vector<double> Adaptivity::means(const State& state) const {
+std::vector<double> Adaptivity::means(const ConJacMemory& memory) const {
   std::vector<double> out(regions_.names.size(), 0.0);
-  if (state.liveliness_window.size() != out.size() * static_cast<std::size_t>(window_)) return out;
-  for (std::size_t r = 0; r < out.size(); ++r) out[r] = mean(state, static_cast<Index>(r));
+  if (memory.liveliness_window.size() != out.size() * static_cast<std::size_t>(window_)) return out;
+  for (std::size_t r = 0; r < out.size(); ++r) out[r] = mean(memory, static_cast<Index>(r));
   return out;
 }
 
-void Adaptivity::calm(State& state) {
+void Adaptivity::calm(ConJacMemory& memory) {
   const std::size_t count = regions_.names.size();
-  if (state.region_age.size() != count) {
-    state.region_age.assign(count, start_dynamic_ ? 1 : -1);
-    state.liveliness_window.assign(count * static_cast<std::size_t>(window_), 0.0);
-    state.liveliness_steps = 0;
-    before_ = state.region_age;
+  if (memory.region_age.size() != count) {
+    memory.region_age.assign(count, start_dynamic_ ? 1 : -1);
+    memory.liveliness_window.assign(count * static_cast<std::size_t>(window_), 0.0);
+    memory.liveliness_steps = 0;
+    before_ = memory.region_age;
     return;
   }
-  before_ = state.region_age;
+  before_ = memory.region_age;
   for (std::size_t r = 0; r < count; ++r) {
-    std::int64_t& age = state.region_age[r];
+    std::int64_t& age = memory.region_age[r];
     age += age > 0 ? 1 : -1;
     // Not before the window tells of nothing but dynamic steps.
-    if (age > window_ && mean(state, static_cast<Index>(r)) < sleep_) age = -1;
+    if (age > window_ && mean(memory, static_cast<Index>(r)) < sleep_) age = -1;
   }
 }
 
@@ -158,37 +159,55 @@ const std::vector<double>& Adaptivity::measure(const Model& model, const VecX& x
   return metric_;
 }
 
-bool Adaptivity::rouse(const Model& model, const VecX& x0, double h, State& state) {
-  if (std::none_of(state.region_age.begin(), state.region_age.end(), [](std::int64_t a) { return a < 0; }))
+bool Adaptivity::rouse(const Model& model, const VecX& x0, double h, const VecX& x1, ConJacMemory& memory) {
+  if (std::none_of(memory.region_age.begin(), memory.region_age.end(), [](std::int64_t a) { return a < 0; }))
     return false;
-  const std::vector<double>& metric = measure(model, x0, h, state.x);
+  const std::vector<double>& metric = measure(model, x0, h, x1);
   bool any = false;
   for (std::size_t r = 0; r < metric.size(); ++r)
-    if (state.region_age[r] < 0 && metric[r] > wake_) {
-      state.region_age[r] = 1;
+    if (memory.region_age[r] < 0 && metric[r] > wake_) {
+      memory.region_age[r] = 1;
       any = true;
     }
   return any;
 }
 
-int Adaptivity::switches(const State& state) const {
+int Adaptivity::switches(const ConJacMemory& memory) const {
   int count = 0;
-  for (std::size_t r = 0; r < before_.size(); ++r) count += (before_[r] > 0) != (state.region_age[r] > 0);
+  for (std::size_t r = 0; r < before_.size(); ++r) count += (before_[r] > 0) != (memory.region_age[r] > 0);
   return count;
 }
 
-void Adaptivity::record(const Model& model, const VecX& x0, double h, State& state) {
-  const std::vector<double>& metric = measure(model, x0, h, state.x);
-  const auto slot = static_cast<std::size_t>(state.liveliness_steps % window_);
+void Adaptivity::record(const Model& model, const VecX& x0, double h, const VecX& x1, ConJacMemory& memory) {
+  const std::vector<double>& metric = measure(model, x0, h, x1);
+  const auto slot = static_cast<std::size_t>(memory.liveliness_steps % window_);
   for (std::size_t r = 0; r < metric.size(); ++r)
-    state.liveliness_window[r * static_cast<std::size_t>(window_) + slot] = metric[r];
-  ++state.liveliness_steps;
+    memory.liveliness_window[r * static_cast<std::size_t>(window_) + slot] = metric[r];
+  ++memory.liveliness_steps;
 }
 
-bool Adaptivity::dynamic(const State& state, Index region) const { return state.region_age[region] > 0; }
+std::string Adaptivity::misfit(const ConJacMemory& memory) const {
+  const std::size_t count = regions_.names.size(), window = count * static_cast<std::size_t>(window_);
+  if (memory.region_age.empty() && memory.liveliness_window.empty()) return {};  // before the first step
+  if (memory.region_age.size() != count)
+    return fmt::format("\"region_age\" has {} numbers, expected {}", memory.region_age.size(), count);
+  if (memory.liveliness_window.size() != window)
+    return fmt::format("\"liveliness_window\" has {} numbers, expected {}", memory.liveliness_window.size(),
+                       window);
+  if (memory.liveliness_steps < 0)
+    return fmt::format("\"liveliness_steps\" is {}, expected 0 or more", memory.liveliness_steps);
+  for (const double metric : memory.liveliness_window)
+    if (!(metric >= 0 && std::isfinite(metric)))
+      return fmt::format("\"liveliness_window\" has the number {}, expected one from 0 on", metric);
+  return {};
+}
 
-bool Adaptivity::relaxing(const State& state) const {
-  return std::any_of(state.region_age.begin(), state.region_age.end(),
+bool Adaptivity::dynamic(const ConJacMemory& memory, Index region) const {
+  return memory.region_age[region] > 0;
+}
+
+bool Adaptivity::relaxing(const ConJacMemory& memory) const {
+  return std::any_of(memory.region_age.begin(), memory.region_age.end(),
                      [&](std::int64_t age) { return age < 0 && age >= -window_; });
 }
 

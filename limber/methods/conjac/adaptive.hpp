@@ -3,8 +3,8 @@
 #pragma once
 
 #include <limber/methods/conjac/dynamic_nodes.hpp>
+#include <limber/methods/conjac/memory.hpp>
 #include <limber/sim/model.hpp>
-#include <limber/sim/state.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -33,8 +33,8 @@ LivelyRegions make_regions(const Model& model, const DynamicNodes& nodes, const 
 std::vector<double> liveliness(const Model& model, const LivelyRegions& regions, const VecX& x0,
                                const VecX& x1, double h, std::vector<Mat3>& scratch);
 
-// Which regions are dynamic. All that is carried from step to step is in the State: the age of every region
-// (steps that it has been dynamic, negative: quasistatic) and a window of past metrics.
+// Which regions are dynamic. All that is carried from step to step is in the ConJacMemory: the age of every
+// region (steps that it has been dynamic, negative: quasistatic) and a window of past metrics.
 class Adaptivity {
  public:
   Adaptivity(const Model& model, const DynamicNodes& nodes, const nlohmann::json& options);
@@ -42,25 +42,27 @@ class Adaptivity {
   const LivelyRegions& regions() const { return regions_; }
 
   // At the start of a step: regions that have been calm for a window become quasistatic.
-  void calm(State& state);
-  // Quasistatic regions whose metric in this step, from x0 to state.x, is above the threshold become dynamic;
+  void calm(ConJacMemory& memory);
+  // Quasistatic regions whose metric in this step, from x0 to x1, is above the threshold become dynamic;
   // the metric of the step itself, because what a node misses cannot be made up for. True: some did, and the
   // step should be taken again from x0, so that a sudden release moves a dynamic node and not one that the
   // stabilisation drags.
-  bool rouse(const Model& model, const VecX& x0, double h, State& state);
+  bool rouse(const Model& model, const VecX& x0, double h, const VecX& x1, ConJacMemory& memory);
   // How many regions switched in this step.
-  int switches(const State& state) const;
-  // At the end of a step: the metrics of the step, from x0 to state.x, enter the window.
-  void record(const Model& model, const VecX& x0, double h, State& state);
+  int switches(const ConJacMemory& memory) const;
+  // At the end of a step: the metrics of the step, from x0 to x1, enter the window.
+  void record(const Model& model, const VecX& x0, double h, const VecX& x1, ConJacMemory& memory);
 
-  bool dynamic(const State& state, Index region) const;
+  bool dynamic(const ConJacMemory& memory, Index region) const;
   // A region that became quasistatic is still on its way to its equilibrium, and loses energy for good.
-  bool relaxing(const State& state) const;
+  bool relaxing(const ConJacMemory& memory) const;
   // Mean of each region's metric over the window: what is compared with the threshold [1/s].
-  std::vector<double> means(const State& state) const;
+  std::vector<double> means(const ConJacMemory& memory) const;
+  // What in a memory from a file does not fit the regions; empty: all fits.
+  std::string misfit(const ConJacMemory& memory) const;
 
  private:
-  double mean(const State& state, Index region) const;
+  double mean(const ConJacMemory& memory, Index region) const;
   // liveliness() of this step; the elements are not asked twice about the same motion.
   const std::vector<double>& measure(const Model& model, const VecX& x0, double h, const VecX& x1);
 

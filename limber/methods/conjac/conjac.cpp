@@ -8,6 +8,8 @@
 #include <limber/methods/conjac/adaptive.hpp>
 #include <limber/methods/conjac/condensation.hpp>
 #include <limber/methods/conjac/dynamic_nodes.hpp>
+#include <limber/methods/conjac/memory.hpp>
+#include <limber/methods/conjac/options.hpp>
 #include <limber/methods/conjac/reduced_step.hpp>
 #include <limber/methods/conjac/rigid_motion.hpp>
 #include <limber/sim/contact_state.hpp>
@@ -22,6 +24,8 @@
 #include <limits>
 #include <optional>
 
+#include <fmt/format.h>
+
 namespace limber {
 namespace {
 
@@ -29,27 +33,27 @@ namespace {
 // K_qq^-1 f_q.
 class ConJac final : public Stepper {
  public:
-  explicit ConJac(const Scene& scene)
-      : beta_(scene.method_options.at("beta")),
-        gamma_(scene.method_options.at("gamma")),
-        rule_(time_rule(scene.method_options.at("time_rule"))),
-        newton_steps_(scene.method_options.at("newton_steps")),
-        static_start_(scene.method_options.at("static_start")),
-        solver_options_{scene.solver, scene.ordering} {
-    if (scene.method_options.contains("adaptive")) adaptive_options_ = scene.method_options["adaptive"];
+  ConJac(const Model& model, const ConJacOptions& options)
+      : beta_(options.beta),
+        gamma_(options.gamma),
+        rule_(options.rule),
+        newton_steps_(options.newton_steps),
+        static_start_(options.static_start),
+        solver_options_{model.scene->solver, model.scene->ordering},
+        adaptive_options_(options.adaptive) {
+    prepare(model);
   }
 
   // Algorithm 1; lines 4 to 8 may be tried more than once by the guarded rule. With adaptivity Algorithm 3.
   StepReport step(const Model& model, State& state, const StepInput& in) override {
     StepReport report;
     clock_.reset();
-    if (!condensation_) prepare(model);
     held_ = in.fixed;
     if (links_) {
       links_->begin(state, in);
       held_ = links_->held(in.fixed);
     }
-    if (adaptivity_) adaptivity_->calm(state);
+    if (adaptivity_) adaptivity_->calm(memory(state));
     bool switched = choose_active(model, state, in);
     if (static_start_ && state.step == 0 && !start_quasistatic(model, state, in, report))
       return report;  // line 1
@@ -82,7 +86,7 @@ class ConJac final : public Stepper {
     }
     report.symbolic_analyses = condensation_->stats().analyses;
     report.extra["dynamic_nodes"] = static_cast<double>(
-        std::count(state.dynamic.begin(), state.dynamic.end(), std::uint8_t{1}) - attached_);
+        std::count(memory(state).dynamic.begin(), memory(state).dynamic.end(), std::uint8_t{1}) - attached_);
     if (adaptivity_) report_liveliness(model, state, in, start, report);
     report.phases = clock_.phases();
     return report;
@@ -91,28 +95,27 @@ class ConJac final : public Stepper {
   MethodFields fields(const Model& model, const State& state) const override {
     MethodFields f;
     if (links_) f = link_fields(*model.articulation, links_->outcome());
-    // Also before the first step: the page wants to know where the nodes are.
-    const bool adaptive = !adaptive_options_.is_null();
-    const DynamicNodes nodes = condensation_ ? nodes_ : choose_dynamic_nodes(model, adaptive);
+    static const ConJacMemory none;
+    const ConJacMemory* held = memory_of<ConJacMemory>(state);
+    const ConJacMemory& memory = held ? *held : none;  // before the first step
     auto& dynamic = f.node["dynamic"];
     dynamic.assign(static_cast<std::size_t>(model.nodes()), 0.0);
-    for (std::size_t i = 0; i < nodes.nodes.size() && i < state.dynamic.size(); ++i)
-      dynamic[nodes.nodes[i]] = state.dynamic[i];
+    for (std::size_t i = 0; i < nodes_.nodes.size() && i < memory.dynamic.size(); ++i)
+      dynamic[nodes_.nodes[i]] = memory.dynamic[i];
+    if (memory.dynamic.empty() && !adaptivity_)
+      for (std::size_t i = 0; i < static_cast<std::size_t>(nodes_.chosen); ++i) dynamic[nodes_.nodes[i]] = 1;
     if (links_)
       for (const Index i : links_->nodes()) dynamic[i] = 0;
-    if (state.dynamic.empty() && !adaptive)
-      for (std::size_t i = 0; i < static_cast<std::size_t>(nodes.chosen); ++i) dynamic[nodes.nodes[i]] = 1;
-    if (adaptive) {
+    if (adaptivity_) {
       auto& candidate = f.node["candidate"];
       candidate.assign(dynamic.size(), 0.0);
-      for (Index i : nodes.nodes) candidate[i] = 1;
-      std::optional<Adaptivity> fresh;
-      const Adaptivity& adaptivity =
-          adaptivity_ ? *adaptivity_ : fresh.emplace(model, nodes, adaptive_options_);
-      f.regions = adaptivity.regions().names;
-      const std::vector<double> mean = adaptivity.means(state);
+      for (Index i : nodes_.nodes) candidate[i] = 1;
+      f.constant.insert("candidate");
+      f.units["liveliness"] = "1/s";
+      f.regions = adaptivity_->regions().names;
+      const std::vector<double> mean = adaptivity_->means(memory);
       auto &region = f.element["region"], &lively = f.element["liveliness"];
-      for (Index r : adaptivity.regions().of_element) {
+      for (Index r : adaptivity_->regions().of_element) {
         region.push_back(r + 1);
         lively.push_back(r < 0 ? 0.0 : mean[r]);
       }
@@ -121,7 +124,27 @@ class ConJac final : public Stepper {
     return f;
   }
 
+  std::string misfit(const Model&, const State& state) const override {
+    const ConJacMemory* m = memory_of<ConJacMemory>(state);
+    if (!m) return {};
+    const auto size = [](const auto& list) { return static_cast<std::ptrdiff_t>(list.size()); };
+    if (!m->dynamic.empty() && m->dynamic.size() != nodes_.nodes.size())
+      return wrong_size("dynamic", size(m->dynamic), size(nodes_.nodes));
+    if (std::any_of(m->dynamic.begin(), m->dynamic.end(), [](std::uint8_t d) { return d > 1; }))
+      return "\"dynamic\" has a number other than 0 and 1";
+    if (!std::isfinite(m->energy_excess) || m->energy_excess < 0)
+      return fmt::format("\"energy_excess\" is {}, expected a number from 0 on", m->energy_excess);
+    return adaptivity_ ? adaptivity_->misfit(*m) : std::string();
+  }
+
+  // Regions outlive a cut: copies of a node share its region. Which nodes are dynamic is chosen again.
+  void carry(const Model&, const TopologyChange&, State& state) const override {
+    state.memory.set_epoch(state.epoch);
+  }
+
  private:
+  static ConJacMemory& memory(State& state) { return memory_of<ConJacMemory>(state); }
+
   // The start of the step, to which a step that is refused goes back, and its energies.
   struct Start {
     VecX x, v;
@@ -131,9 +154,10 @@ class ConJac final : public Stepper {
 
   // Without dynamic nodes nothing but stabilisation moves the body, and nothing at all when its forces are in
   // balance already: such a step needs no matrix.
-  bool settled(const Model& model, const State& state, const StepInput& in, const Start& start) {
+  bool settled(const Model& model, State& state, const StepInput& in, const Start& start) {
     if (!adaptivity_ || !model.contact.empty() || !in.fixed_velocity.isZero(0)) return false;
-    if (std::count(state.dynamic.begin(), state.dynamic.end(), std::uint8_t{1}) > 0) return false;
+    const std::vector<std::uint8_t>& dynamic = memory(state).dynamic;
+    if (std::count(dynamic.begin(), dynamic.end(), std::uint8_t{1}) > 0) return false;
     auto phase = clock_.phase("guard");
     if (rule_ != TimeRule::kGuarded) fem::assemble_force(*model.elements, start.x, in.activation, trial_);
     const VecX outer = external_force(model, in);
@@ -172,7 +196,7 @@ class ConJac final : public Stepper {
   bool rouse(const Model& model, State& state, const StepInput& in, const Start& start) {
     if (!adaptivity_) return false;
     auto phase = clock_.phase("liveliness");
-    if (!adaptivity_->rouse(model, start.x, in.h, state)) return false;
+    if (!adaptivity_->rouse(model, start.x, in.h, state.x, memory(state))) return false;
     go_back(start, state);
     return true;
   }
@@ -181,23 +205,23 @@ class ConJac final : public Stepper {
                          StepReport& report) {
     {
       auto phase = clock_.phase("liveliness");
-      adaptivity_->record(model, start.x, in.h, state);
+      adaptivity_->record(model, start.x, in.h, state.x, memory(state));
     }
-    report.extra["switches"] = adaptivity_->switches(state);
+    report.extra["switches"] = adaptivity_->switches(memory(state));
     const auto storage = std::exchange(storage_, condensation_->storage());
     report.extra["allocations"] = storage.first != nullptr && storage != storage_ ? 1 : 0;
-    const std::vector<double> mean = adaptivity_->means(state);
+    const std::vector<double> mean = adaptivity_->means(memory(state));
     for (std::size_t r = 0; r < mean.size(); ++r) {
       const std::string& name = adaptivity_->regions().names[r];
       report.extra["liveliness/" + name] = mean[r];
-      report.extra["dynamic/" + name] = adaptivity_->dynamic(state, static_cast<Index>(r)) ? 1 : 0;
+      report.extra["dynamic/" + name] = adaptivity_->dynamic(memory(state), static_cast<Index>(r)) ? 1 : 0;
     }
   }
 
   // Lines 4 to 8 with the present contacts. False: no factorisation.
   bool try_step(const Model& model, State& state, const StepInput& in, const Start& start, bool switched,
                 bool again, bool same_matrix, StepReport& report) {
-    state.energy_excess = start.energy_excess;
+    memory(state).energy_excess = start.energy_excess;
     // A node that comes down hard stops at the surface, which the velocities at the start know nothing of:
     // such a step is linearised where it begins.
     const bool from_middle =
@@ -222,7 +246,6 @@ class ConJac final : public Stepper {
   }
 
   void prepare(const Model& model) {
-    auto phase = clock_.phase("analyze");
     nodes_ = choose_dynamic_nodes(model, !adaptive_options_.is_null());
     if (!adaptive_options_.is_null()) adaptivity_.emplace(model, nodes_, adaptive_options_);
     if (model.articulation) {
@@ -248,20 +271,21 @@ class ConJac final : public Stepper {
   // The scene's nodes are dynamic, with adaptivity those of lively regions; reserve nodes of a piece only
   // while nothing else fixes its rigid motions. True: somebody switched.
   bool choose_active(const Model& model, State& state, const StepInput& in) {
+    std::vector<std::uint8_t>& dynamic = memory(state).dynamic;
     const std::vector<std::uint8_t> before =
-        std::exchange(state.dynamic, std::vector<std::uint8_t>(nodes_.nodes.size(), 0));
+        std::exchange(dynamic, std::vector<std::uint8_t>(nodes_.nodes.size(), 0));
     for (std::size_t i = 0; i < static_cast<std::size_t>(nodes_.chosen); ++i)
-      state.dynamic[i] = !adaptivity_ || adaptivity_->dynamic(state, nodes_.region[i]);
+      dynamic[i] = !adaptivity_ || adaptivity_->dynamic(memory(state), nodes_.region[i]);
     std::vector<std::uint8_t> held = in.fixed;
     for (std::size_t i = 0; i < nodes_.nodes.size(); ++i)
-      if (state.dynamic[i]) std::fill_n(held.begin() + 3 * nodes_.nodes[i], 3, std::uint8_t{1});
+      if (dynamic[i]) std::fill_n(held.begin() + 3 * nodes_.nodes[i], 3, std::uint8_t{1});
     std::vector<std::uint8_t> short_of_nodes(model.pieces.size(), 0);
     Vec3 center;
     for (std::size_t p = 0; p < model.pieces.size(); ++p)
       short_of_nodes[p] = free_rigid_motions(model, model.pieces[p], state.x, held, center).cols() > 0;
     for (std::size_t i = nodes_.chosen; i < nodes_.nodes.size(); ++i)
-      state.dynamic[i] = short_of_nodes[model.piece_of_node[nodes_.nodes[i]]];
-    return before != state.dynamic;
+      dynamic[i] = short_of_nodes[model.piece_of_node[nodes_.nodes[i]]];
+    return before != dynamic;
   }
 
   // Line 1: the quasistatic nodes at rest around the dynamic ones, which stay where they are.
@@ -269,15 +293,15 @@ class ConJac final : public Stepper {
     auto phase = clock_.phase("static_start");
     StepInput held = in;
     for (std::size_t i = 0; i < nodes_.nodes.size(); ++i)
-      if (state.dynamic[i]) std::fill_n(held.fixed.begin() + 3 * nodes_.nodes[i], 3, std::uint8_t{1});
+      if (memory(state).dynamic[i]) std::fill_n(held.fixed.begin() + 3 * nodes_.nodes[i], 3, std::uint8_t{1});
     const StaticResult result = solve_static(model, held, state.x, 1e-8, 200, solver_options_);
     report.iterations += result.iterations;
     if (!result.converged) fail(report, "the initial static solve failed: " + result.why);
     return result.converged;
   }
 
-  Start measure_start(const Model& model, const State& state, const StepInput& in) {
-    Start s{state.x, state.v, 0, 0, 0, state.energy_excess};
+  Start measure_start(const Model& model, State& state, const StepInput& in) {
+    Start s{state.x, state.v, 0, 0, 0, memory(state).energy_excess};
     restore_fixed(in, s.v);  // what held nodes did before does not belong to the body's energy
     if (rule_ != TimeRule::kGuarded) return s;
     auto phase = clock_.phase("guard");
@@ -300,7 +324,7 @@ class ConJac final : public Stepper {
 
   // Lines 4 and 5: f, K, J, b at x0 + fraction h v0.
   // `again`: only the contacts have changed since the last call; `same_matrix`: only the dynamic nodes.
-  bool linearise(const Model& model, const State& state, const StepInput& in, double fraction, bool again,
+  bool linearise(const Model& model, State& state, const StepInput& in, double fraction, bool again,
                  bool same_matrix, StepReport& report) {
     VecX predictor = state.v;
     restore_fixed(in, predictor);
@@ -316,8 +340,8 @@ class ConJac final : public Stepper {
     correction_ = force_;
     relieve_inertia(model, state.x, state.v, held_, correction_);
     force_ += closing_;
-    const bool condensed =
-        c.condense(state.dynamic, force_, state.v, correction_, clock_, same_matrix);  // h b_q of Eq. 12
+    const bool condensed = c.condense(memory(state).dynamic, force_, state.v, correction_, clock_,
+                                      same_matrix);  // h b_q of Eq. 12
     if (c.shifts > 0) report.fallbacks["shifted_stiffness"] += c.shifts;
     if (!condensed) return false;
     report.extra["drift"] = correction_.size() ? correction_.cwiseAbs().maxCoeff() : 0.0;  // [m]
@@ -366,7 +390,7 @@ class ConJac final : public Stepper {
     const bool touches = contact_.active() > 0;
     const double tolerated =
         (touches ? kTouchingTolerance : kEnergyTolerance) * (start.elastic + start.kinetic) -
-        state.energy_excess;
+        memory(state).energy_excess;
     // The midpoint rule turns the velocity of a very stiff mode around in every step and never lets it die
     // out. A dynamic node that is pressed against an obstacle is such a mode: bodies that touch get a little
     // damping.
@@ -500,10 +524,10 @@ class ConJac final : public Stepper {
   void settle_energy(const Model& model, State& state, const StepInput& in, const Start& start,
                      bool switched) {
     auto phase = clock_.phase("guard");
-    const double balance = state.energy_excess + energy_gain_here(model, state, in, start);
-    state.energy_excess = std::max(0.0, balance);
+    const double balance = memory(state).energy_excess + energy_gain_here(model, state, in, start);
+    memory(state).energy_excess = std::max(0.0, balance);
     // Impact and friction lose energy for good.
-    if (switched || (adaptivity_ && adaptivity_->relaxing(state))) return;
+    if (switched || (adaptivity_ && adaptivity_->relaxing(memory(state)))) return;
     if (contact_.active() > 0 || !(balance < 0)) return;
     // Only what the body does beyond following its held nodes and moving as a rigid body may grow, so that
     // momentum is kept.
@@ -543,14 +567,13 @@ class ConJac final : public Stepper {
   static constexpr double kBalanced = 1e-10;      // of the largest load on a node
   static constexpr double kReturnedShare = 0.25;  // of the kinetic energy, per step
 
-  const double beta_;   // numerical damping of the paper's rule, Eq. 11
-  const double gamma_;  // stabilisation, Eq. 13
+  const double beta_;
+  const double gamma_;
   const TimeRule rule_;
   const int newton_steps_;
   const bool static_start_;
   const CholeskyOptions solver_options_;
-
-  nlohmann::json adaptive_options_;  // null: not adaptive
+  const nlohmann::json adaptive_options_;  // null: not adaptive
 
   DynamicNodes nodes_;
   std::optional<Adaptivity> adaptivity_;
@@ -572,6 +595,8 @@ class ConJac final : public Stepper {
 
 }  // namespace
 
-std::unique_ptr<Stepper> make_conjac(const Scene& scene) { return std::make_unique<ConJac>(scene); }
+std::unique_ptr<Stepper> make_conjac(const Model& model, const nlohmann::json& options, const Preparation&) {
+  return std::make_unique<ConJac>(model, ConJacOptions::read(options));
+}
 
 }  // namespace limber

@@ -3,13 +3,12 @@
 // algorithms named in conjac.cpp are that paper's.
 #pragma once
 
-#include <limber/scene/scene.hpp>
-#include <limber/sim/stepper.hpp>
-
-#include <memory>
+#include <limber/sim/method.hpp>
 
 namespace limber {
 
-std::unique_ptr<Stepper> make_conjac(const Scene& scene);
+extern const Method conjac_method;  // options.cpp
+std::unique_ptr<Stepper> make_conjac(const Model& model, const nlohmann::json& options,
+                                     const Preparation& preparation);
 
 }  // namespace limber

@@ -4,53 +4,28 @@
 #include <limber/methods/common/system.hpp>
 #include <limber/methods/implicit/implicit_stage.hpp>
 #include <limber/methods/implicit/newton_solvers.hpp>
+#include <limber/methods/implicit/options.hpp>
 #include <limber/sim/contact_state.hpp>
 #include <limber/sim/model.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include <fmt/format.h>
 
 namespace limber {
 namespace {
 
-enum class Integrator { kBdf1, kBaraff, kBdf2, kSdirk2, kQuasistatic };
-
-Integrator integrator_named(const std::string& name) {
-  if (name == "bdf1") return Integrator::kBdf1;
-  if (name == "baraff") return Integrator::kBaraff;
-  if (name == "bdf2") return Integrator::kBdf2;
-  if (name == "sdirk2") return Integrator::kSdirk2;
-  if (name == "quasistatic") return Integrator::kQuasistatic;
-  throw Error(ErrorKind::kInput, "/method/integrator: \"" + name + "\" is not an integrator");
-}
-
-SolverOptions solver_options(const nlohmann::json& o) {
-  SolverOptions s;
-  s.choice = solver_choice(o.at("solver"));
-  s.relative = o.at("tolerance_relative");
-  s.absolute = o.at("tolerance_absolute");
-  s.max_iterations = o.at("max_iterations");
-  s.quasi_iterations = o.at("quasi_iterations");
-  s.pcg_tolerance = o.at("pcg_tolerance");
-  s.history = o.at("history");
-  s.keep = o.at("keep");
-  // The one matrix of Baraff's step is always projected: nothing looks whether the step went down.
-  s.exact = o.at("matrix") == "exact" && o.at("integrator") != "baraff";
-  return s;
-}
-
 constexpr int kContactRevisions = 2;
 const double kAlpha = 1 - std::sqrt(0.5);  // of SDIRK2, (2 - sqrt 2)/2
 
 class Implicit final : public Stepper {
  public:
-  explicit Implicit(const Scene& scene)
-      : integrator_(integrator_named(scene.method_options.at("integrator"))),
-        max_halvings_(scene.method_options.at("max_halvings")),
-        solver_(solver_options(scene.method_options), {scene.solver, scene.ordering}) {}
+  Implicit(const Model& model, const ImplicitOptions& options)
+      : integrator_(options.integrator),
+        max_halvings_(options.max_halvings),
+        solver_(options.solver, {model.scene->solver, model.scene->ordering}),
+        stage_(model, options.stage) {}
 
   MethodFields fields(const Model& model, const State& state) const override {
     MethodFields f;
@@ -58,17 +33,38 @@ class Implicit final : public Stepper {
     return f;
   }
 
+  std::string misfit(const Model& model, const State& state) const override {
+    const ImplicitMemory* memory = memory_of<ImplicitMemory>(state);
+    return memory ? implicit_misfit(*memory, model.nodes(), model.activations.size()) : std::string();
+  }
+
+  // What was learnt about factors stays good, and node numbers that contacts coupled do where nodes keep
+  // theirs (a cut adds to them).
+  void carry(const Model&, const TopologyChange& change, State& state) const override {
+    ImplicitMemory* memory = state.memory.get<ImplicitMemory>();
+    if (!memory) return;
+    memory->x_prev.resize(0);
+    memory->v_prev.resize(0);
+    const auto stays = [&](std::int64_t i) {
+      return i < 0 || (i < change.nodes.rows() && change.nodes.stays(static_cast<Index>(i)));
+    };
+    if (!std::all_of(memory->coupled_nodes.begin(), memory->coupled_nodes.end(), stays))
+      memory->coupled_nodes.clear();
+    memory->factor = without_factor(memory->factor);
+    state.memory.set_epoch(state.epoch);
+  }
+
   StepReport step(const Model& model, State& state, const StepInput& in) override {
     StepReport report;
     clock_.reset();
-    if (!stage_) stage_.emplace(model);
-    stage_->set_coupled(state.coupled_nodes);
+    ImplicitMemory& kept = memory(state);
+    stage_.set_coupled(kept.coupled_nodes);
     tunnelled_.clear();
     total_ = {};
     solver_.begin_step();
     const VecX x = state.x, v = state.v;
     const bool ok = try_step(state, in, 0);
-    report.dofs = stage_->free_dofs();
+    report.dofs = stage_.free_dofs();
     report.iterations = total_.newton + total_.quasi;
     report.residual = total_.residual;
     report.inverted = total_.inverted;
@@ -82,16 +78,18 @@ class Implicit final : public Stepper {
     if (!ok) return fail(report, total_.why);
     report_contacts(model, state, in, report);
     if (integrator_ == Integrator::kBdf2) {
-      state.x_prev = x;
-      state.v_prev = v;
+      kept.x_prev = x;
+      kept.v_prev = v;
     }
-    state.coupled_nodes = stage_->coupled();
-    solver_.end_step(state.factor);
+    kept.coupled_nodes = stage_.coupled();
+    solver_.end_step(kept.factor);
     report.phases = clock_.phases();
     return report;
   }
 
  private:
+  static ImplicitMemory& memory(State& state) { return memory_of<ImplicitMemory>(state); }
+
   // A step of in.h; when it fails, two of half the length, and so on. Held nodes move at constant velocity
   // within a step, so that the parts of a step end where the step would have.
   bool try_step(State& state, const StepInput& in, int halvings) {
@@ -121,7 +119,7 @@ class Implicit final : public Stepper {
         return sdirk2(state, in);
       case Integrator::kBdf2:
         // The history is one whole step back: parts of a step, and steps without it, are SDIRK2's.
-        if (halvings > 0 || state.x_prev.size() != state.x.size()) return sdirk2(state, in);
+        if (halvings > 0 || memory(state).x_prev.size() != state.x.size()) return sdirk2(state, in);
         return one_stage(state, in, {2.0 / 3 * in.h, 4.0 / 3, -1.0 / 3, false});
       case Integrator::kBdf1:
         return one_stage(state, in, {in.h, 1, 0, false});
@@ -147,8 +145,8 @@ class Implicit final : public Stepper {
     pose_contact(state, start, in.t, guess, in.t + offset);
     {
       auto phase = clock_.phase("force");
-      stage_->evaluate(guess, moving_);
-      stage_->evaluate(x, standing_);
+      stage_.evaluate(guess, moving_);
+      stage_.evaluate(x, standing_);
       total_.evaluations += 2;
     }
     const bool move = moving_.finite && !(standing_.finite && standing_.energy < moving_.energy);
@@ -156,7 +154,8 @@ class Implicit final : public Stepper {
     VecX v = state.v;
     restore_fixed(in, v);
     const StageContext context{in.t + offset, in.t, &start, &v, in.h, first};
-    SolverReport r = solver_.solve(*stage_, context, state.factor, x, move ? moving_ : standing_, clock_);
+    SolverReport r =
+        solver_.solve(stage_, context, memory(state).factor, x, move ? moving_ : standing_, clock_);
     add(r);
     // Bodies may have gone into each other where nobody looked, or round an edge: again, with these contacts.
     for (int k = 0; r.converged && revise_contact(state, x); ++k) {
@@ -167,42 +166,42 @@ class Implicit final : public Stepper {
       ++total_.fallbacks["contact_revision"];
       {
         auto phase = clock_.phase("force");
-        stage_->evaluate(x, standing_);
+        stage_.evaluate(x, standing_);
         ++total_.evaluations;
       }
-      r = solver_.solve(*stage_, context, state.factor, x, standing_, clock_);
+      r = solver_.solve(stage_, context, memory(state).factor, x, standing_, clock_);
       add(r);
     }
-    if (const int n = stage_->uncoupled(x)) total_.fallbacks["uncoupled_contact"] += n;
+    if (const int n = stage_.uncoupled(x)) total_.fallbacks["uncoupled_contact"] += n;
     return r.converged;
   }
 
   void pose_contact(State& state, const VecX& x0, double t0, const VecX& guess, double t) {
     auto phase = clock_.phase("contact");
-    const int before = stage_->pattern_changes();
-    stage_->pose_contact(x0, t0, guess, t);
-    if (stage_->pattern_changes() != before) solver_.forget(state.factor);
+    const int before = stage_.pattern_changes();
+    stage_.pose_contact(x0, t0, guess, t);
+    if (stage_.pattern_changes() != before) solver_.forget(memory(state).factor);
   }
   bool revise_contact(State& state, const VecX& x) {
     auto phase = clock_.phase("contact");
-    const int before = stage_->pattern_changes();
-    const bool changed = stage_->revise_contact(x);
-    if (stage_->pattern_changes() != before) solver_.forget(state.factor);
+    const int before = stage_.pattern_changes();
+    const bool changed = stage_.revise_contact(x);
+    if (stage_.pattern_changes() != before) solver_.forget(memory(state).factor);
     return changed;
   }
 
   void note_tunnelled() {
-    if (const BodyContact* bodies = stage_->bodies())
+    if (const BodyContact* bodies = stage_.bodies())
       tunnelled_.insert(tunnelled_.end(), bodies->tunnelled().begin(), bodies->tunnelled().end());
   }
 
   bool one_stage(State& state, const StepInput& in, const StageRule& rule) {
     const VecX x0 = state.x;
-    pose(in, rule, {&state.x, &state.v}, {&state.x_prev, &state.v_prev});
+    pose(in, rule, {&state.x, &state.v}, {&memory(state).x_prev, &memory(state).v_prev});
     VecX x;
     if (!solve_stage(state, in, x0, in.h, true, state.v, in.h, x)) return false;
     note_tunnelled();
-    state.v = rule.quasistatic ? VecX((x - x0) / in.h) : stage_->velocity(x);
+    state.v = rule.quasistatic ? VecX((x - x0) / in.h) : stage_.velocity(x);
     state.x = x;
     return true;
   }
@@ -213,11 +212,11 @@ class Implicit final : public Stepper {
     pose(in, {kAlpha * in.h, 1, 0, false}, {&x0, &v0}, {});
     VecX x1, x2;
     if (!solve_stage(state, in, x0, kAlpha * in.h, true, v0, kAlpha * in.h, x1)) return false;
-    const VecX v1 = stage_->velocity(x1);
+    const VecX v1 = stage_.velocity(x1);
     pose(in, {kAlpha * in.h, 1 - ratio, ratio, false}, {&x0, &v0}, {&x1, &v1});
     if (!solve_stage(state, in, x0, in.h, false, v1, in.h, x2)) return false;
     note_tunnelled();
-    state.v = stage_->velocity(x2);
+    state.v = stage_.velocity(x2);
     state.x = x2;
     return true;
   }
@@ -227,7 +226,7 @@ class Implicit final : public Stepper {
   bool baraff(State& state, const StepInput& in) {
     pose(in, {in.h, 1, 0, false}, {&state.x, &state.v}, {});
     pose_contact(state, state.x, in.t, state.x + in.h * state.v, in.t + in.h);
-    stage_->evaluate(state.x, moving_);
+    stage_.evaluate(state.x, moving_);
     ++total_.evaluations;
     if (!moving_.finite) {
       total_.why = fmt::format("element {} gave a force that is not finite", moving_.first_bad);
@@ -237,7 +236,7 @@ class Implicit final : public Stepper {
     move_held(in, held, in.h, held);
     {
       auto phase = clock_.phase("assemble");
-      stage_->matrix(state.x, stage_->key(), held, A_, known);
+      stage_.matrix(state.x, stage_.key(), held, A_, known);
     }
     VecX rhs = -moving_.r - known;
     for (Eigen::Index k = 0; k < rhs.size(); ++k)
@@ -245,7 +244,7 @@ class Implicit final : public Stepper {
     VecX v = state.v;
     restore_fixed(in, v);
     const StageContext context{in.t + in.h, in.t, &state.x, &v, in.h, true};
-    const SolverReport r = solver_.solve_linear(*stage_, context, A_, rhs, state.factor, d, clock_);
+    const SolverReport r = solver_.solve_linear(stage_, context, A_, rhs, memory(state).factor, d, clock_);
     add(r);
     if (!r.converged) return false;
     d += held;
@@ -255,7 +254,7 @@ class Implicit final : public Stepper {
   }
 
   void report_contacts(const Model& model, const State& state, const StepInput& in, StepReport& report) {
-    if (const BodyContact* bodies = stage_->bodies()) {
+    if (const BodyContact* bodies = stage_.bodies()) {
       auto phase = clock_.phase("contact");
       const BodyContact::Summary now = bodies->summary(state.x);
       report.extra["body_pairs"] = static_cast<double>(bodies->pairs().size());
@@ -279,7 +278,7 @@ class Implicit final : public Stepper {
 
   void pose(const StepInput& in, const StageRule& rule, const KnownState& s0, const KnownState& s1) {
     auto phase = clock_.phase("force");
-    stage_->pose(in, rule, s0, s1);
+    stage_.pose(in, rule, s0, s1);
   }
 
   void add(const SolverReport& r) {
@@ -297,7 +296,7 @@ class Implicit final : public Stepper {
   const Integrator integrator_;
   const int max_halvings_;
   NewtonSolver solver_;
-  std::optional<ImplicitStage> stage_;
+  ImplicitStage stage_;
   ImplicitStage::Point moving_, standing_;
   SolverReport total_;
   std::vector<Index> tunnelled_;  // nodes that went through a body in this step
@@ -307,6 +306,9 @@ class Implicit final : public Stepper {
 
 }  // namespace
 
-std::unique_ptr<Stepper> make_implicit(const Scene& scene) { return std::make_unique<Implicit>(scene); }
+std::unique_ptr<Stepper> make_implicit(const Model& model, const nlohmann::json& options,
+                                       const Preparation&) {
+  return std::make_unique<Implicit>(model, ImplicitOptions::read(options));
+}
 
 }  // namespace limber

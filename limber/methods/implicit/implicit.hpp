@@ -3,15 +3,12 @@
 // newton_solvers.hpp.
 #pragma once
 
-#include <limber/scene/scene.hpp>
-#include <limber/sim/stepper.hpp>
-
-#include <memory>
+#include <limber/sim/method.hpp>
 
 namespace limber {
 
-// Options (all of /method): integrator, solver, tolerance_relative, tolerance_absolute [N], max_iterations,
-// quasi_iterations, pcg_tolerance, history, keep, matrix, max_halvings, strain_damping.
-std::unique_ptr<Stepper> make_implicit(const Scene& scene);
+extern const Method implicit_method;  // options.cpp
+std::unique_ptr<Stepper> make_implicit(const Model& model, const nlohmann::json& options,
+                                       const Preparation& preparation);
 
 }  // namespace limber

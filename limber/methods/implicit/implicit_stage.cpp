@@ -15,18 +15,16 @@ constexpr std::size_t kSpare = 2;        // how many times more pairs than neede
 
 }  // namespace
 
-ImplicitStage::ImplicitStage(const Model& model)
+ImplicitStage::ImplicitStage(const Model& model, const StageOptions& options)
     : model_(model),
       pattern_(model.pattern),
       eliminator_(*model.pattern),
-      strain_damping_(model.scene->method_options.at("strain_damping")),
-      contact_(model.contact, model.scene->method_options.at("contact_damping"),
-               model.scene->method_options.at("slip_speed"), kContactMargin * model.size) {
-  const nlohmann::json& o = model.scene->method_options;
-  if (o.at("body_contact"))
+      strain_damping_(options.strain_damping),
+      contact_(model.contact, options.contact_damping, options.slip_speed, kContactMargin * model.size) {
+  if (options.body_contact)
     bodies_.emplace(model.mesh,
                     BodyContactOptions{model.scene->contact.stiffness, model.scene->contact.friction,
-                                       o.at("contact_damping"), o.at("slip_speed")});
+                                       options.contact_damping, options.slip_speed});
   const std::vector<double>& volume = fem::rest_volume(*model.elements);
   double squares = 0;
   for (std::size_t e = 0; e < volume.size(); ++e) {

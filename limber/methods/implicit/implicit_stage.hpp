@@ -52,9 +52,16 @@ struct MatrixKey {
   bool operator==(const MatrixKey&) const = default;
 };
 
+struct StageOptions {
+  double strain_damping = 0;   // s [s]
+  double contact_damping = 0;  // [s]
+  double slip_speed = 5e-3;    // [m/s]
+  bool body_contact = false;   // bodies touch each other and themselves
+};
+
 class ImplicitStage {
  public:
-  explicit ImplicitStage(const Model& model);
+  ImplicitStage(const Model& model, const StageOptions& options);
 
   // Poses the problem. `in`: forces, activation and held degrees of freedom; `s0`, `s1`: the known states of
   // the rule (s1 may be empty when w1 = 0).

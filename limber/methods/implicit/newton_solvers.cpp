@@ -202,12 +202,7 @@ void NewtonSolver::end_step(FactorRecord& record) {
 }
 
 void NewtonSolver::forget(FactorRecord& record) {
-  FactorRecord next;  // no factor, but what was learnt
-  next.price = record.price;
-  next.fresh_rate = record.fresh_rate;
-  next.wait = record.wait;
-  next.patience = record.patience;
-  record = std::move(next);
+  record = without_factor(record);
   made_from_ = {};
 }
 

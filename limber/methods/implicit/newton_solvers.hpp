@@ -20,6 +20,7 @@
 #include <limber/linalg/factor_derivative.hpp>
 #include <limber/linalg/pcg.hpp>
 #include <limber/methods/implicit/implicit_stage.hpp>
+#include <limber/methods/implicit/memory.hpp>
 
 #include <map>
 #include <string>

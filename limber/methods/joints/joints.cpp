@@ -9,19 +9,63 @@
 namespace limber {
 namespace {
 
+// clang-format off
+constexpr Entry kJointsEntries[] = {
+    {.path = "/method[joints]/friction", .type = Type::kEnum, .fallback = "\"bisp\"", .values = "bisp sp", .text = "bisp: joint velocities are the unknowns (Algorithm 3.2); sp: every link floats and its pins are contacts (Algorithm 3.1), the baseline."},
+    {.path = "/method[joints]/mu", .type = Type::kNumber, .range = ranges::at_least(0), .text = "Friction coefficient of all joints and loops that have a bearing, instead of their own."},
+    {.path = "/method[joints]/tolerance", .type = Type::kNumber, .fallback = "1e-6", .range = ranges::inside(0, 1), .text = "Squared relative change of the reactions at which contact and friction agree."},
+    {.path = "/method[joints]/max_iterations", .type = Type::kInteger, .fallback = "100", .range = ranges::within(1, 100000), .text = "Contact solves per step."},
+    {.path = "/method[joints]/unknowns", .type = Type::kEnum, .fallback = "\"joints\"", .values = "joints tangents", .text = "Of friction: one per pin or slider, or one per contact point inside a joint (Eq. 3.2)."},
+    {.path = "/method[joints]/equations", .type = Type::kEnum, .fallback = "\"exact\"", .values = "exact published", .text = "published: Eqs. 3.5 to 3.8 as printed, whose reactions lack part of the centripetal force."},
+    {.path = "/method[joints]/loops", .type = Type::kEnum, .fallback = "\"project\"", .values = "project baumgarte", .text = "How loop closures stay closed: positions are projected after each step, or velocities pull gaps together."},
+    {.path = "/method[joints]/loop_rate", .type = Type::kNumber, .unit = "1/s", .fallback = "5", .range = ranges::at_least(0), .text = "Rate at which baumgarte closes gaps."},
+    {.path = "/method[joints]/stabilisation", .type = Type::kNumber, .fallback = "0.2", .range = ranges::within(0, 1), .text = "Share of the gap in a joint that one step of sp closes."},
+};
+// clang-format on
+
+struct JointsOptions {
+  bool maximal = false;        // sp instead of bisp
+  double tolerance = 1e-6;     // squared relative change of the reactions
+  int max_iterations = 100;    // contact solves per step
+  bool tangents = false;       // unknowns of friction: contact points instead of joints
+  bool published = false;      // Eqs. 3.5 to 3.8 as printed
+  bool project = true;         // loops: positions are projected; else baumgarte
+  double loop_rate = 5;        // [1/s]
+  double stabilisation = 0.2;  // share of a gap that sp closes per step
+
+  static JointsOptions read(const nlohmann::json& o) {
+    return {o.at("friction") == "sp",
+            o.at("tolerance"),
+            o.at("max_iterations"),
+            o.at("unknowns") == "tangents",
+            o.at("equations") == "published",
+            o.at("loops") == "project",
+            o.at("loop_rate"),
+            o.at("stabilisation")};
+  }
+};
+
+// The links as sp moves them: each on its own.
+struct JointsMemory {
+  VecX link_x, link_phi;  // poses and velocities
+
+  template <class M, class Visitor>
+  static void visit(M& m, Visitor&& visitor) {
+    visitor("link_x", m.link_x);
+    visitor("link_phi", m.link_phi);
+  }
+};
+
 class Joints final : public Stepper {
  public:
-  explicit Joints(const Scene& scene) {
-    const nlohmann::json& o = scene.method_options;
-    maximal_ = o.at("friction") == "sp";
+  Joints(const Scene& scene, const JointsOptions& o) : maximal_(o.maximal), share_(o.stabilisation) {
     settings_.gravity = scene.gravity;
-    settings_.staggered.tolerance = o.at("tolerance");
-    settings_.staggered.max_iterations = o.at("max_iterations");
-    settings_.published = o.at("equations") == "published";
-    if (o.at("unknowns") == "tangents") settings_.space = rigid::FrictionSpace::kMaximal;
-    settings_.stabilisation.project = o.at("loops") == "project";
-    settings_.stabilisation.rate = settings_.stabilisation.project ? 0.0 : o.at("loop_rate").get<double>();
-    share_ = o.at("stabilisation");
+    settings_.staggered.tolerance = o.tolerance;
+    settings_.staggered.max_iterations = o.max_iterations;
+    settings_.published = o.published;
+    if (o.tangents) settings_.space = rigid::FrictionSpace::kMaximal;
+    settings_.stabilisation.project = o.project;
+    settings_.stabilisation.rate = o.project ? 0.0 : o.loop_rate;
   }
 
   StepReport step(const Model& model, State& state, const StepInput& in) override {
@@ -42,6 +86,20 @@ class Joints final : public Stepper {
 
   MethodFields fields(const Model& model, const State&) const override {
     return link_fields(*model.articulation, outcome_);
+  }
+
+  std::string misfit(const Model& model, const State& state) const override {
+    const JointsMemory* memory = memory_of<JointsMemory>(state);
+    if (!memory || (memory->link_x.size() == 0 && memory->link_phi.size() == 0)) return {};
+    const rigid::MaximalState links =
+        rigid::to_maximal(model.articulation->mechanism, {model.articulation->q, model.articulation->v, {}});
+    if (memory->link_x.size() != links.x.size())
+      return wrong_size("link_x", memory->link_x.size(), links.x.size());
+    if (memory->link_phi.size() != links.phi.size())
+      return wrong_size("link_phi", memory->link_phi.size(), links.phi.size());
+    if (!memory->link_x.allFinite() || !memory->link_phi.allFinite())
+      return "the poses of the links are not finite";
+    return {};
   }
 
  private:
@@ -72,7 +130,8 @@ class Joints final : public Stepper {
   rigid::StepOutcome step_links(const Model& model, State& state, const StepInput& in) {
     const rigid::Articulation& a = *model.articulation;
     rigid::JointState joints{state.joint_q, state.joint_v, {}};
-    rigid::MaximalState links{state.link_x, state.link_phi, state.joint_friction};
+    JointsMemory& memory = memory_of<JointsMemory>(state);
+    rigid::MaximalState links{memory.link_x, memory.link_phi, state.joint_friction};
     if (links.x.size() == 0) links = rigid::to_maximal(a.mechanism, joints);
     const std::vector<rigid::Contact> touching = contacts(model, joints, in);
     auto phase = clock_.phase("solve");
@@ -86,14 +145,14 @@ class Joints final : public Stepper {
     out.loop_error = rigid::joint_gap(a.mechanism, links);
     state.joint_q = joints.q;
     state.joint_v = joints.v;
-    state.link_x = links.x;
-    state.link_phi = links.phi;
+    memory.link_x = links.x;
+    memory.link_phi = links.phi;
     state.joint_friction = links.friction;
     return out;
   }
 
-  bool maximal_ = false;  // sp instead of bisp
-  double share_ = 0.2;    // of a gap that sp closes per step
+  const bool maximal_;  // sp instead of bisp
+  const double share_;  // of a gap that sp closes per step
   rigid::StepSettings settings_;
   rigid::Motion motion_;
   rigid::StepOutcome outcome_;  // of the last step, for pictures
@@ -102,6 +161,15 @@ class Joints final : public Stepper {
 
 }  // namespace
 
-std::unique_ptr<Stepper> make_joints(const Scene& scene) { return std::make_unique<Joints>(scene); }
+constinit const Method joints_method{
+    .spec = {.name = "joints",
+             .summary = "articulated links with friction inside their joints, and no soft bodies",
+             .entries = kJointsEntries,
+             .can = {.bodies = false, .links = true, .obstacles = true, .plane = false, .cuts = false}},
+    .make = [](const Model& model, const nlohmann::json& options,
+               const Preparation&) -> std::unique_ptr<Stepper> {
+      return std::make_unique<Joints>(*model.scene, JointsOptions::read(options));
+    },
+    .memory = [] { return MethodMemory::of(JointsMemory{}, 0); }};
 
 }  // namespace limber

@@ -3,13 +3,10 @@
 // links together with flesh.
 #pragma once
 
-#include <limber/scene/scene.hpp>
-#include <limber/sim/stepper.hpp>
-
-#include <memory>
+#include <limber/sim/method.hpp>
 
 namespace limber {
 
-std::unique_ptr<Stepper> make_joints(const Scene& scene);
+extern const Method joints_method;
 
 }  // namespace limber

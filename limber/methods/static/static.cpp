@@ -6,12 +6,24 @@
 namespace limber {
 namespace {
 
+// clang-format off
+constexpr Entry kStaticEntries[] = {
+    {.path = "/method[static]/tolerance", .type = Type::kNumber, .fallback = "1e-10", .range = ranges::inside(0, 1), .text = "Force residual relative to the largest force at which Newton's method stops."},
+    {.path = "/method[static]/max_iterations", .type = Type::kInteger, .fallback = "200", .range = ranges::within(1, 100000), .text = "Newton iterations after which the solve counts as failed."},
+};
+// clang-format on
+
+struct StaticOptions {
+  double tolerance = 1e-10;
+  int max_iterations = 200;
+
+  static StaticOptions read(const nlohmann::json& o) { return {o.at("tolerance"), o.at("max_iterations")}; }
+};
+
 class Static final : public Stepper {
  public:
-  explicit Static(const Scene& scene)
-      : tolerance_(scene.method_options.at("tolerance")),
-        max_iterations_(scene.method_options.at("max_iterations")),
-        solver_{scene.solver, scene.ordering} {}
+  Static(const Scene& scene, const StaticOptions& options)
+      : options_(options), solver_{scene.solver, scene.ordering} {}
 
   StepReport step(const Model& model, State& state, const StepInput& in) override {
     StepReport report;
@@ -21,7 +33,8 @@ class Static final : public Stepper {
       state.v.setZero();
       restore_fixed(in, state.v);
       state.x += in.h * state.v;
-      const StaticResult result = solve_static(model, in, state.x, tolerance_, max_iterations_, solver_);
+      const StaticResult result =
+          solve_static(model, in, state.x, options_.tolerance, options_.max_iterations, solver_);
       if (!result.converged) return fail(report, "no equilibrium found: " + result.why);
       state.v.setZero();
       report.iterations = result.iterations;
@@ -34,8 +47,7 @@ class Static final : public Stepper {
   }
 
  private:
-  const double tolerance_;
-  const int max_iterations_;
+  const StaticOptions options_;
   const CholeskyOptions solver_;
   long analyses_ = 0;
   PhaseClock clock_;
@@ -43,6 +55,14 @@ class Static final : public Stepper {
 
 }  // namespace
 
-std::unique_ptr<Stepper> make_static(const Scene& scene) { return std::make_unique<Static>(scene); }
+constinit const Method static_method{.spec = {.name = "static",
+                                              .summary = "equilibrium at every step: the reference shape",
+                                              .entries = kStaticEntries,
+                                              .can = {.free_bodies = false}},
+                                     .make = [](const Model& model, const nlohmann::json& options,
+                                                const Preparation&) -> std::unique_ptr<Stepper> {
+                                       return std::make_unique<Static>(*model.scene,
+                                                                       StaticOptions::read(options));
+                                     }};
 
 }  // namespace limber

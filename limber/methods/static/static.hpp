@@ -2,13 +2,10 @@
 // methods are compared with.
 #pragma once
 
-#include <limber/scene/scene.hpp>
-#include <limber/sim/stepper.hpp>
-
-#include <memory>
+#include <limber/sim/method.hpp>
 
 namespace limber {
 
-std::unique_ptr<Stepper> make_static(const Scene& scene);
+extern const Method static_method;
 
 }  // namespace limber

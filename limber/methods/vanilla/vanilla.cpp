@@ -15,23 +15,34 @@
 namespace limber {
 namespace {
 
+// clang-format off
+constexpr Entry kVanillaEntries[] = {
+    {.path = "/method[vanilla]/beta", .type = Type::kNumber, .fallback = "1", .range = ranges::above(0), .text = "Weight of the stiffness in M + hD + beta h^2 K; 1 is linearly implicit Euler."},
+};
+// clang-format on
+
+struct VanillaOptions {
+  double beta = 1;  // numerical damping, Eq. 10
+
+  static VanillaOptions read(const nlohmann::json& o) { return {o.at("beta")}; }
+};
+
 // The paper writes K = df/dx; ours is K = d2E/dx2 = -df/dx. Eq. 10 then reads (M + beta h^2 K) v = M v0 + h
 // f, here with Rayleigh damping D = a M + b K on the left: A = M + h D + beta h^2 K.
 class Vanilla final : public Stepper {
  public:
-  explicit Vanilla(const Scene& scene)
-      : beta_(scene.method_options.at("beta")), solver_({scene.solver, scene.ordering}) {}
+  Vanilla(const Model& model, const VanillaOptions& options)
+      : beta_(options.beta), solver_({model.scene->solver, model.scene->ordering}) {
+    solver_.analyze(*model.pattern);
+    eliminator_.emplace(*model.pattern);
+    if (model.articulation) links_.emplace(model);
+  }
 
   // Algorithm 2.
   StepReport step(const Model& model, State& state, const StepInput& script) override {
     StepReport report;
     clock_.reset();
-    const StepInput& in = model.articulation ? with_links(model, state, script) : script;
-    if (!eliminator_) {
-      auto phase = clock_.phase("analyze");
-      solver_.analyze(*model.pattern);
-      eliminator_.emplace(*model.pattern);
-    }
+    const StepInput& in = links_ ? with_links(state, script) : script;
     {  // line 3: f, K at the start of the step
       auto phase = clock_.phase("assemble");
       fem::assemble(*model.elements, state.x, in.activation, system_);
@@ -96,8 +107,7 @@ class Vanilla final : public Stepper {
 
  private:
   // The script with the attached nodes held as well: so the flesh is solved for bones at rest.
-  const StepInput& with_links(const Model& model, const State& state, const StepInput& script) {
-    if (!links_) links_.emplace(model);
+  const StepInput& with_links(const State& state, const StepInput& script) {
     links_->begin(state, script);
     held_ = script;
     held_.fixed = links_->held(script.fixed);
@@ -152,7 +162,7 @@ class Vanilla final : public Stepper {
     eliminator_->eliminate(system_.K, in.fixed, diagonal);
   }
 
-  const double beta_;  // numerical damping, Eq. 10
+  const double beta_;
   Cholesky solver_;
   std::optional<fem::DofEliminator> eliminator_;
   fem::Assembled system_;
@@ -168,6 +178,15 @@ class Vanilla final : public Stepper {
 
 }  // namespace
 
-std::unique_ptr<Stepper> make_vanilla(const Scene& scene) { return std::make_unique<Vanilla>(scene); }
+constinit const Method vanilla_method{
+    .spec = {.name = "vanilla",
+             .summary = "full space, linearly implicit: every node is an unknown",
+             .entries = kVanillaEntries,
+             .can = {.links = true, .obstacles = true},
+             .remedy = "try a smaller time step (time/step), or more damping (method/beta)"},
+    .make = [](const Model& model, const nlohmann::json& options,
+               const Preparation&) -> std::unique_ptr<Stepper> {
+      return std::make_unique<Vanilla>(model, VanillaOptions::read(options));
+    }};
 
 }  // namespace limber

@@ -2,13 +2,10 @@
 // 10 and Algorithm 2).
 #pragma once
 
-#include <limber/scene/scene.hpp>
-#include <limber/sim/stepper.hpp>
-
-#include <memory>
+#include <limber/sim/method.hpp>
 
 namespace limber {
 
-std::unique_ptr<Stepper> make_vanilla(const Scene& scene);
+extern const Method vanilla_method;
 
 }  // namespace limber

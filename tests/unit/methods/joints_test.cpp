@@ -31,7 +31,7 @@ std::shared_ptr<const Scene> text(const std::string& json, const std::string& fo
 TEST(JointScenes, RestartIsExact) {
   for (const char* friction : {"bisp", "sp"}) {
     const auto scene = file("chain", {std::string("/method/friction=") + friction});
-    Simulation whole(scene, make_stepper), first(scene, make_stepper), second(scene, make_stepper);
+    Simulation whole(scene), first(scene), second(scene);
     for (int k = 0; k < 20; ++k) whole.step();
     for (int k = 0; k < 10; ++k) first.step();
     second.restore(first.state());
@@ -42,7 +42,7 @@ TEST(JointScenes, RestartIsExact) {
 }
 
 TEST(JointScenes, KlannTurnsItsCranksAtTheGivenSpeedAndStaysTogether) {
-  Simulation s(file("klann", {"/method/mu=0.4"}), make_stepper);
+  Simulation s(file("klann", {"/method/mu=0.4"}));
   const rigid::Mechanism& m = s.model().articulation->mechanism;
   // A free frame and, per side of the paper's count, 26 joints; 24 bilateral rows in 12 loops.
   EXPECT_EQ(m.velocities, 6 + 26);
@@ -64,7 +64,7 @@ TEST(JointScenes, KlannTurnsItsCranksAtTheGivenSpeedAndStaysTogether) {
 }
 
 TEST(JointScenes, RecordingShowsEveryLinkAndPin) {
-  Simulation s(file("chain"), make_stepper);
+  Simulation s(file("chain"));
   s.step();
   const ReplayTopology t = replay_topology(s);
   ASSERT_EQ(t.bodies.size(), 20u);  // ten links, ten pins
@@ -140,7 +140,7 @@ TEST(JointScenes, ARobotFromAFileSwings) {
   const auto scene = text(R"({"limber": 1, "gravity": [0, 0, -9.81], "method": {"type": "joints"},
     "time": {"step": 0.001}, "robots": [{"name": "r", "file": "two.urdf"}]})",
                           folder.string());
-  Simulation s(scene, make_stepper);
+  Simulation s(scene);
   EXPECT_EQ(s.model().articulation->mechanism.links[0].name, "r/rod");
   for (int k = 0; k < 100; ++k) s.step();
   // A rod let go from the horizontal: alpha = m g l/2 / (I + m l^2/4) at first.

@@ -40,7 +40,7 @@ class Recording : public testing::Test {
     request.folder = root_ / name;
     request.resume = true;
     RunFolder folder(*scene_, request);
-    Simulation simulation(scene_, make_stepper);
+    Simulation simulation(scene_);
     if (folder.start()) simulation.restore(folder.start()->state);
     Recorder recorder(folder, simulation);
     recorder.begin();
@@ -92,7 +92,7 @@ TEST_F(Recording, IsTheSameAfterAKill) {
   EXPECT_EQ(first.bodies.size(), 2u);
   EXPECT_EQ(first.bodies[1].name, "b");
   EXPECT_GT(second.node_count(), first.node_count()) << "the cut doubles nodes";
-  EXPECT_EQ(first.regions.size(), 1 + Simulation(scene_, make_stepper).model().element_sets.size());
+  EXPECT_EQ(first.regions.size(), 1 + Simulation(scene_).model().element_sets.size());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Checkpoints, steps.csv and the rules of run folders.
 #include <limber/core/error.hpp>
 #include <limber/io/file.hpp>
+#include <limber/methods/conjac/memory.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/sim/checkpoint.hpp>
 #include <limber/sim/hash.hpp>
@@ -44,13 +45,14 @@ State sample_state() {
   s.epoch = 1;
   s.x = VecX::LinSpaced(30, -1, 1);
   s.v = VecX::LinSpaced(30, 0, 5);
-  s.dynamic = {1, 0, 1};
-  s.region_age = {3, -7};
-  s.liveliness_window = {0.5, 0.25};
-  s.liveliness_steps = 2;
   s.events_done = {0};
   s.contact_pairs = {4, 1};
   s.contact_anchors = {0.1, 0.2, 0.3};
+  s.memory = MethodMemory::of(ConJacMemory{.dynamic = {1, 0, 1},
+                                           .region_age = {3, -7},
+                                           .liveliness_window = {0.5, 0.25},
+                                           .liveliness_steps = 2},
+                              1);
   return s;
 }
 
@@ -92,11 +94,32 @@ TEST(Hash, EveryMemberOfTheStateCounts) {
   minus.x[3] = -0.0;
   plus.x[3] = 0.0;
   EXPECT_NE(hash_state(minus), hash_state(plus)) << "bits, not values";
+  // And of what the method remembers.
+  std::vector<std::string> names;
+  s.memory.visit([&](const char* name, ConstFieldRef) { names.push_back(name); });
+  ASSERT_EQ(names.size(), 5u);
+  for (const std::string& changed : names) {
+    State other = s;
+    other.memory.visit([&](const char* name, FieldRef field) {
+      if (name != changed) return;
+      std::visit(
+          [](auto* value) {
+            if constexpr (std::is_arithmetic_v<std::decay_t<decltype(*value)>>)
+              *value += 1;
+            else
+              value->resize(value->size() + 1);
+          },
+          field);
+    });
+    EXPECT_NE(hash_state(other), h) << changed;
+    EXPECT_EQ(hash_state(s), h) << "a copy of a state has a memory of its own";
+  }
 }
 
 TEST_F(Folder, CheckpointsKeepEveryBit) {
   Checkpoint c;
   c.state = sample_state();
+  c.method = "conjac";
   c.state.x[0] = std::nextafter(1.0, 2.0);
   c.scene_hash = 0x123456789abcdef0u;
   c.notes = {{"wall", 1.5}};
@@ -104,6 +127,7 @@ TEST_F(Folder, CheckpointsKeepEveryBit) {
   write_checkpoint(file, c);
   const Checkpoint back = read_checkpoint(file);
   EXPECT_EQ(hash_state(back.state), hash_state(c.state));
+  EXPECT_EQ(back.state.memory.epoch(), 1);
   EXPECT_EQ(back.scene_hash, c.scene_hash);
   EXPECT_EQ(back.notes["wall"], 1.5);
   EXPECT_FALSE(fs::exists(file.string() + ".tmp"));
@@ -112,6 +136,7 @@ TEST_F(Folder, CheckpointsKeepEveryBit) {
 TEST_F(Folder, DamagedCheckpointsAreRefused) {
   Checkpoint c;
   c.state = sample_state();
+  c.method = "conjac";
   const fs::path file = root_ / "a.lmc";
   write_checkpoint(file, c);
   const std::string good = read_file(file.string());

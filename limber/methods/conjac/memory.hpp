@@ -1,0 +1,28 @@
+// What ConJac remembers from step to step.
+#pragma once
+
+#include <limber/sim/state.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace limber {
+
+struct ConJacMemory {
+  std::vector<std::uint8_t> dynamic;      // representative node i is dynamic
+  std::vector<std::int64_t> region_age;   // steps that a region is dynamic; negative: quasistatic
+  std::vector<double> liveliness_window;  // past metrics, region-major [1/s]
+  std::int64_t liveliness_steps = 0;
+  double energy_excess = 0;  // of the guard: energy gained and not yet lost again [J]
+
+  template <class M, class Visitor>
+  static void visit(M& m, Visitor&& visitor) {
+    visitor("dynamic", m.dynamic);
+    visitor("region_age", m.region_age);
+    visitor("liveliness_window", m.liveliness_window);
+    visitor("liveliness_steps", m.liveliness_steps);
+    visitor("energy_excess", m.energy_excess);
+  }
+};
+
+}  // namespace limber

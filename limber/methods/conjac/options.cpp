@@ -1,0 +1,94 @@
+#include <limber/methods/conjac/options.hpp>
+
+#include <limber/methods/conjac/conjac.hpp>
+#include <limber/methods/conjac/memory.hpp>
+#include <limber/scene/suggest.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace limber {
+namespace {
+
+// clang-format off
+constexpr Entry kConJacEntries[] = {
+    {.path = "/method[conjac]/dynamic", .type = Type::kList, .required = true, .text = "The dynamic nodes; all other free nodes follow quasistatically. An empty list makes the whole body quasistatic."},
+    {.path = "/method[conjac]/dynamic/*", .type = Type::kRef, .ref = "dynamic", .text = "A selection of nodes, or how many to choose."},
+    {.path = "/method[conjac]/beta", .type = Type::kNumber, .fallback = "0.5", .range = ranges::above(0), .text = "Weight of the stiffness in the reduced system, for the linear-implicit time rule (Eq. 11)."},
+    {.path = "/method[conjac]/gamma", .type = Type::kNumber, .fallback = "0.3333333333333333", .range = ranges::within(0, 1), .text = "Share of the quasistatic correction taken in each step."},
+    {.path = "/method[conjac]/time_rule", .type = Type::kEnum, .fallback = "\"guarded\"", .values = "guarded linear-implicit trapezoidal modal midpoint", .text = "Time integration of the dynamic nodes."},
+    {.path = "/method[conjac]/newton_steps", .type = Type::kInteger, .fallback = "0", .range = ranges::within(0, 1000), .text = "Extra quasi-Newton steps that pull the quasistatic nodes to equilibrium."},
+    {.path = "/method[conjac]/static_start", .type = Type::kBoolean, .fallback = "false", .text = "Begin in the static equilibrium instead of the initial shape."},
+    {.path = "/method[conjac]/adaptive", .type = Type::kObject, .aliases = "adaptivity liveliness", .text = "Makes the nodes of dynamic representative ones: each is dynamic only while the region around it is lively."},
+    {.path = "/method[conjac]/adaptive/threshold", .type = Type::kNumber, .unit = "1/s", .fallback = "0.02", .range = ranges::above(0), .text = "A node becomes dynamic in the step in which the mean stretching speed of its region would be above this."},
+    {.path = "/method[conjac]/adaptive/hysteresis", .type = Type::kNumber, .fallback = "0.5", .range = ranges::within(0, 1), .text = "It becomes quasistatic again when the stretching speed, averaged over the window, is below this share of the threshold."},
+    {.path = "/method[conjac]/adaptive/window", .type = Type::kInteger, .fallback = "10", .range = ranges::within(1, 10000), .text = "Steps over which the stretching speed is averaged, and for which a node stays dynamic at least."},
+    {.path = "/method[conjac]/adaptive/start_dynamic", .type = Type::kBoolean, .fallback = "false", .text = "Begin with all representative nodes dynamic instead of quasistatic."},
+    {.path = "/method[conjac]/adaptive/regions", .type = Type::kArray, .fallback = "[]", .text = "The region of each node of dynamic, in their order (nodes of one entry by index); empty: every element belongs to the nearest node."},
+    {.path = "/method[conjac]/adaptive/regions/*", .type = Type::kObject, .text = "One region."},
+    {.path = "/method[conjac]/adaptive/regions/*/name", .type = Type::kName, .text = "For steps.csv and the page; its number from 1 when absent."},
+    {.path = "/method[conjac]/adaptive/regions/*/body", .type = Type::kString, .text = "Name of the body of elements; may be absent when there is only one."},
+    {.path = "/method[conjac]/adaptive/regions/*/elements", .type = Type::kRef, .ref = "selection", .text = "Its elements, by centroid; those nearest to the node when absent. Later regions win."},
+    {.path = "#dynamic", .type = Type::kObject, .values = "all", .least = 1, .ref = "selection", .otherwise = Type::kEnum, .text = "Which nodes are dynamic: a selection, or how many to choose automatically."},
+    {.path = "#dynamic/body", .type = Type::kString, .text = "Name of the body; all bodies when absent."},
+    {.path = "#dynamic/auto", .type = Type::kInteger, .range = ranges::within(1, 1000000), .text = "Choose this many, spread over the body away from held nodes."},
+};
+// clang-format on
+
+bool scene_has(const Json& scene, const char* list) { return scene.contains(list) && !scene[list].empty(); }
+
+// What conjac cannot do with links, and selections that contradict themselves.
+void check_conjac(const Json& scene, const MethodSpec::Report& problem) {
+  const Json& method = scene["method"];
+  if (scene_has(scene, "links") || scene_has(scene, "robots")) {
+    if (method.value("time_rule", "") != "linear-implicit")
+      problem("/method/time_rule", "expected \"linear-implicit\", with which conjac moves links as well");
+    if (method.contains("adaptive"))
+      problem("/method/adaptive", "is not supported together with links; remove one of them");
+  }
+  if (!method.contains("dynamic") || !method["dynamic"].is_array()) return;
+  std::vector<std::string> bodies;
+  if (scene.contains("bodies") && scene["bodies"].is_array())
+    for (const Json& body : scene["bodies"])
+      if (body.is_object() && body.contains("name") && body["name"].is_string())
+        bodies.push_back(body["name"].get<std::string>());
+  for (std::size_t i = 0; i < method["dynamic"].size(); ++i) {
+    const Json& item = method["dynamic"][i];
+    const std::string pointer = fmt::format("/method/dynamic/{}", i);
+    if (!item.is_object()) continue;
+    if (const auto body = item.find("body"); body != item.end() && body->is_string()) {
+      const auto& name = body->get_ref<const std::string&>();
+      if (std::find(bodies.begin(), bodies.end(), name) == bodies.end())
+        problem(pointer + "/body",
+                fmt::format("there is no body \"{}\"{}", name, did_you_mean_one_of(name, bodies)));
+    }
+    if (item.contains("auto") && item.size() > (item.contains("body") ? 2u : 1u))
+      problem(pointer, "\"auto\" stands alone or with \"body\"; give a selection or a number, not both");
+  }
+}
+
+}  // namespace
+
+ConJacOptions ConJacOptions::read(const nlohmann::json& o) {
+  ConJacOptions out;
+  out.beta = o.at("beta");
+  out.gamma = o.at("gamma");
+  out.rule = time_rule(o.at("time_rule"));
+  out.newton_steps = o.at("newton_steps");
+  out.static_start = o.at("static_start");
+  if (o.contains("adaptive")) out.adaptive = o["adaptive"];
+  return out;
+}
+
+constinit const Method conjac_method{
+    .spec = {.name = "conjac",
+             .summary = "condensation Jacobian: a few dynamic nodes move the whole body",
+             .entries = kConJacEntries,
+             .can = {.links = true, .obstacles = true},
+             .check = check_conjac,
+             .remedy = "try a smaller time step (time/step), or more damping (method/beta)"},
+    .make = make_conjac,
+    .memory = [] { return MethodMemory::of(ConJacMemory{}, 0); }};
+
+}  // namespace limber
