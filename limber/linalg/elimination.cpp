@@ -127,7 +127,7 @@ void postorder_head(const BlockPattern& p, Elimination& e) {
 }
 
 // The row i of L is the union of the tree paths from its neighbours up to i.
-void count_fill(const BlockPattern& p, Elimination& e) {
+void count_fill(const BlockPattern& p, int block, Elimination& e) {
   std::vector<Index> mark(p.n, -1);
   e.count.assign(p.n, 1);
   for (Index i = 0; i < p.n; ++i) {
@@ -143,15 +143,18 @@ void count_fill(const BlockPattern& p, Elimination& e) {
   }
   e.nnz = e.flops = 0;
   for (const Index c : e.count) {
-    const double rows = 3.0 * c;
-    e.nnz += 3 * rows - 3;
-    e.flops += rows * rows + (rows - 1) * (rows - 1) + (rows - 2) * (rows - 2);
+    for (int a = 0; a < block; ++a) {  // the columns of a node
+      const double rows = static_cast<double>(block) * c - a;
+      e.nnz += rows;
+      e.flops += rows * rows;
+    }
   }
 }
 
 }  // namespace
 
-Elimination eliminate(const BlockPattern& pattern, std::span<const Index> tail, const std::string& ordering) {
+Elimination eliminate(const BlockPattern& pattern, std::span<const Index> tail, const std::string& ordering,
+                      int block) {
   if (ordering != "auto" && ordering != "amd" && ordering != "metis")
     throw Error(ErrorKind::kUsage,
                 fmt::format("ordering \"{}\": expected \"auto\", \"amd\" or \"metis\"", ordering));
@@ -178,7 +181,7 @@ Elimination eliminate(const BlockPattern& pattern, std::span<const Index> tail, 
     set_order(e, std::move(order));
     find_parents(pattern, e);
     postorder_head(pattern, e);
-    count_fill(pattern, e);
+    count_fill(pattern, block, e);
     return e;
   };
   if (ordering != "auto") return attempt(ordering.c_str());

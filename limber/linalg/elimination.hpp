@@ -22,8 +22,9 @@ struct Elimination {
 
 // Orders the nodes outside `tail` by "amd", "metis", or ("auto") whichever leads to fewer flops, postorders
 // them, and appends the tail, which is taken as dense. Throws Error(kUsage) for an unknown ordering or a tail
-// with repeated or unknown nodes.
-Elimination eliminate(const BlockPattern& pattern, std::span<const Index> tail, const std::string& ordering);
+// with repeated or unknown nodes. `block`: rows of a node, for the counts of entries and flops.
+Elimination eliminate(const BlockPattern& pattern, std::span<const Index> tail, const std::string& ordering,
+                      int block = 3);
 
 // Calls visit(k) for every neighbour k of `node`, itself excluded.
 template <class Visit>

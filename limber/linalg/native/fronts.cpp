@@ -39,11 +39,12 @@ std::vector<Group> fundamental_groups(const Elimination& e) {
   return groups;
 }
 
-double cost(Index pivots, Index rows) { return front_cost(3L * pivots, 3L * rows); }
-
 // Joins a front with its parent when the two cost more than the one that comes out, zeros included. The rows
 // below the joined front are the parent's: a child has no others.
-void join_groups(std::vector<Group>& groups, Index head_groups) {
+void join_groups(std::vector<Group>& groups, Index head_groups, int block) {
+  const auto cost = [&](Index pivots, Index rows) {
+    return front_cost(static_cast<long>(block) * pivots, static_cast<long>(block) * rows);
+  };
   for (Index g = 0; g < head_groups; ++g) {
     Group& p = groups[g];
     const auto gain = [&](const Group& c) {
@@ -80,7 +81,7 @@ void join_groups(std::vector<Group>& groups, Index head_groups) {
 
 // Children before parents. Among children the one that needs most memory beyond its own update comes first
 // (Liu): what it leaves behind is all that waits while the others work.
-std::vector<Index> stack_order(std::vector<Group>& groups) {
+std::vector<Index> stack_order(std::vector<Group>& groups, int block) {
   const Index count = static_cast<Index>(groups.size());
   std::vector<std::int64_t> peak(count, 0);
   std::vector<Index> roots;
@@ -88,7 +89,7 @@ std::vector<Index> stack_order(std::vector<Group>& groups) {
     Group& group = groups[g];
     if (group.pivots == 0) continue;
     if (group.parent == -1) roots.push_back(g);
-    const auto own = [&](Index c) { return update_size(3L * groups[c].rows); };
+    const auto own = [&](Index c) { return update_size(static_cast<long>(block) * groups[c].rows); };
     std::sort(group.children.begin(), group.children.end(), [&](Index a, Index b) {
       const std::int64_t x = peak[a] - own(a), y = peak[b] - own(b);
       return x != y ? x > y : a < b;
@@ -143,11 +144,12 @@ void find_rows(const BlockPattern& p, const std::vector<Index>& position, Fronts
 }
 
 void find_runs(Fronts& f) {
+  const Index size = f.block;
   std::vector<Index> local(f.order.size());
   for (Front& parent : f.fronts) {
-    for (Index k = 0; k < parent.pivots; ++k) local[parent.first + k] = 3 * k;
+    for (Index k = 0; k < parent.pivots; ++k) local[parent.first + k] = size * k;
     for (Index k = 0; k < parent.rows; ++k)
-      local[f.row[parent.rows_begin + k]] = static_cast<Index>(parent.padded_pivots()) + 3 * k;
+      local[f.row[parent.rows_begin + k]] = static_cast<Index>(parent.padded_pivots()) + size * k;
     const Index pivot_end = parent.first + parent.pivots;
     for (Index c = 0; c < parent.children; ++c) {
       Front& child = f.fronts[f.children[parent.children_begin + c]];
@@ -156,9 +158,9 @@ void find_runs(Fronts& f) {
         const Index at = f.row[child.rows_begin + r], to = local[at];
         const bool starts_rows = r > 0 && at >= pivot_end && f.row[child.rows_begin + r - 1] < pivot_end;
         if (r > 0 && !starts_rows && f.runs.back().to + f.runs.back().length == to)
-          f.runs.back().length += 3;
+          f.runs.back().length += size;
         else
-          f.runs.push_back({3 * r, to, 3});
+          f.runs.push_back({size * r, to, size});
       }
       child.runs = static_cast<Index>(f.runs.size()) - child.runs_begin;
     }
@@ -166,16 +168,17 @@ void find_runs(Fronts& f) {
 }
 
 void find_entries(const BlockPattern& p, const std::vector<Index>& position, Fronts& f) {
+  const Index size = f.block;
   std::vector<Index> local(p.n);
   f.entries.reserve(p.row.size());
   f.diagonal.resize(p.n);
   for (Front& front : f.fronts) {
-    for (Index k = 0; k < front.pivots; ++k) local[front.first + k] = 3 * k;
+    for (Index k = 0; k < front.pivots; ++k) local[front.first + k] = size * k;
     for (Index k = 0; k < front.rows; ++k)
-      local[f.row[front.rows_begin + k]] = static_cast<Index>(front.padded_pivots()) + 3 * k;
+      local[f.row[front.rows_begin + k]] = static_cast<Index>(front.padded_pivots()) + size * k;
     front.entries_begin = static_cast<Index>(f.entries.size());
     for (Index k = front.first; k < front.first + front.pivots; ++k) {
-      const Index j = f.order[k], col = 3 * (k - front.first);
+      const Index j = f.order[k], col = size * (k - front.first);
       f.diagonal[k] = p.col_begin[j];
       for (Index b = p.col_begin[j]; b < p.col_begin[j + 1]; ++b)
         if (position[p.row[b]] >= k) f.entries.push_back({b, local[position[p.row[b]]], col});
@@ -196,23 +199,25 @@ double front_cost(long K, long M) {
   return 400 + 12 * kp + 0.45 * k * (kp + m) + 0.35 * m * m / 2 + flops / 52;
 }
 
-Fronts make_fronts(const BlockPattern& p, const Elimination& e) {
+Fronts make_fronts(const BlockPattern& p, const Elimination& e, int block) {
   std::vector<Group> groups = fundamental_groups(e);
   const Index head_groups = static_cast<Index>(groups.size()) - (e.tail > 0 ? 1 : 0);
-  join_groups(groups, head_groups);
+  join_groups(groups, head_groups, block);
   if (e.tail > 0) {
     // The parents of roots may be any tail column; they are one group. Children that were joined are gone.
     auto& children = groups.back().children;
     std::erase_if(children, [&](Index c) { return groups[c].pivots == 0; });
   }
-  const std::vector<Index> order = stack_order(groups);
+  const std::vector<Index> order = stack_order(groups, block);
 
   Fronts f;
   f.tail = e.tail;
+  f.block = block;
   std::vector<Index> front_of(groups.size(), -1);
   for (const Index g : order) {
     const Group& group = groups[g];
     Front front;
+    front.block = block;
     front.first = static_cast<Index>(f.order.size());
     front.pivots = group.pivots;
     for (const Index k : group.columns) f.order.push_back(e.order[k]);

@@ -18,6 +18,7 @@ struct Entry {
 };
 
 struct Front {
+  int block = 3;                   // rows of a node: 3, or 1 for a scalar matrix
   Index first = 0, pivots = 0;     // nodes, by position in the elimination order
   Index rows_begin = 0, rows = 0;  // nodes below the pivots
   Index parent = -1;               // the front that takes the update
@@ -29,8 +30,8 @@ struct Front {
   std::int64_t update = 0;  // where the update starts, in the work space of
   bool shared = false;      // all threads, or of the thread that makes and uses it
 
-  long K() const { return 3L * pivots; }
-  long M() const { return 3L * rows; }
+  long K() const { return static_cast<long>(block) * pivots; }
+  long M() const { return static_cast<long>(block) * rows; }
   long padded_pivots() const { return round_up(K()); }
   long padded_rows() const { return padded_pivots() + round_up(M()); }
 };
@@ -44,14 +45,15 @@ struct Fronts {
   std::vector<Index> children;
   std::vector<std::int64_t> diagonal;  // per position: the block of the matrix that holds its diagonal
   Index tail = 0;                      // nodes; the last front when positive
+  int block = 3;                       // rows of a node
   std::int64_t values = 0;             // length of all panels
 
   bool is_tail(Index f) const { return tail > 0 && f + 1 == static_cast<Index>(fronts.size()); }
 };
 
 // Joins columns to fronts where that is estimated to be faster, and orders the fronts so that a stack of
-// updates stays small.
-Fronts make_fronts(const BlockPattern& pattern, const Elimination& elimination);
+// updates stays small. `block`: rows of a node.
+Fronts make_fronts(const BlockPattern& pattern, const Elimination& elimination, int block = 3);
 
 // Estimated time of a front [ns], from measured speeds of its parts (docs/linear-solver.md).
 double front_cost(long K, long M);

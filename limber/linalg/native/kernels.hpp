@@ -68,6 +68,7 @@ struct UpdateView {
   long M;
   const Run* runs;
   int count;
+  int node_rows;  // 3 or 1
 
   LIMBER_INLINE long ld(long c) const { return update_ld(M, c / kBlock); }
   // Column c, to be indexed by the row of the update, from c on.

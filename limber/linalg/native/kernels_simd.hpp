@@ -237,21 +237,22 @@ void solve_rows(const Panel& L, long c0, long c1, long r0, long r1, const double
   }
 }
 
-// y[0, n) += x[0, n) for three columns each, n a multiple of 3.
-inline void add3(double* y, long ldy, const double* x, long ldx, long n) {
+// y[0, n) += x[0, n) for W columns each.
+template <int W>
+inline void add_columns(double* y, long ldy, const double* x, long ldx, long n) {
 #if defined(__AVX512F__)
   long i = 0;
   for (; i + 8 <= n; i += 8)
-    for (int c = 0; c < 3; ++c) store(y + c * ldy + i, load(y + c * ldy + i) + load(x + c * ldx + i));
+    for (int c = 0; c < W; ++c) store(y + c * ldy + i, load(y + c * ldy + i) + load(x + c * ldx + i));
   if (i < n) {
     const __mmask8 rest = static_cast<__mmask8>((1 << (n - i)) - 1);
-    for (int c = 0; c < 3; ++c)
+    for (int c = 0; c < W; ++c)
       _mm512_mask_storeu_pd(y + c * ldy + i, rest,
                             _mm512_add_pd(_mm512_maskz_loadu_pd(rest, y + c * ldy + i),
                                           _mm512_maskz_loadu_pd(rest, x + c * ldx + i)));
   }
 #else
-  for (int c = 0; c < 3; ++c) {
+  for (int c = 0; c < W; ++c) {
     long i = 0;
     for (; i + kLanes <= n; i += kLanes)
       store(y + c * ldy + i, load(y + c * ldy + i) + load(x + c * ldx + i));
@@ -260,8 +261,9 @@ inline void add3(double* y, long ldy, const double* x, long ldx, long n) {
 #endif
 }
 
-// Node by node: three columns, and the whole diagonal block although only its lower triangle is used.
-void add_update(const UpdateView& update, long row0, long row1, long col0, long col1, double* C, long ld) {
+// Node by node: W columns, and the whole diagonal block although only its lower triangle is used.
+template <int W>
+inline void add_nodes(const UpdateView& update, long row0, long row1, long col0, long col1, double* C, long ld) {
   int first_rows = 0;  // runs before it lie above row0
   while (first_rows < update.count && update.runs[first_rows].to + update.runs[first_rows].length <= row0)
     ++first_rows;
@@ -270,7 +272,7 @@ void add_update(const UpdateView& update, long row0, long row1, long col0, long 
     if (columns.to >= col1) break;
     const long begin = columns.to > col0 ? columns.to : col0;
     const long end = columns.to + columns.length < col1 ? columns.to + columns.length : col1;
-    for (long col = begin; col < end; col += 3) {
+    for (long col = begin; col < end; col += W) {
       const long from_col = columns.from + (col - columns.to), from_ld = update.ld(from_col);
       const double* from = update.column(from_col);
       double* to = C + (col - col0) * ld - row0;
@@ -280,8 +282,15 @@ void add_update(const UpdateView& update, long row0, long row1, long col0, long 
         long first = rows.to > row0 ? rows.to : row0;
         if (p == q && col > first) first = col;
         const long last = rows.to + rows.length < row1 ? rows.to + rows.length : row1;
-        add3(to + first, ld, from + rows.from + (first - rows.to), from_ld, last - first);
+        add_columns<W>(to + first, ld, from + rows.from + (first - rows.to), from_ld, last - first);
       }
     }
   }
+}
+
+void add_update(const UpdateView& update, long row0, long row1, long col0, long col1, double* C, long ld) {
+  if (update.node_rows == 1)
+    add_nodes<1>(update, row0, row1, col0, col1, C, ld);
+  else
+    add_nodes<3>(update, row0, row1, col0, col1, C, ld);
 }

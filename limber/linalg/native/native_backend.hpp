@@ -34,7 +34,8 @@ using Buffer = BufferOf<double>;
 
 class NativeBackend final : public CholeskyBackend {
  public:
-  NativeBackend() { stats.backend = "native"; }
+  // `block`: rows of a node. A matrix has block^2 values per block of its pattern.
+  explicit NativeBackend(int block = 3) : block_(block) { stats.backend = "native"; }
   void analyze(const BlockPattern& pattern, std::span<const Index> tail,
                const std::string& ordering) override;
   FactorStatus factor(const BlockMatrix& A) override;
@@ -85,6 +86,7 @@ class NativeBackend final : public CholeskyBackend {
   void sweep(const Columns& columns, Part part, bool rounded = false) const;
   void reserve_work(int lanes) const;
 
+  const int block_;
   Fronts f_;
   Plan plan_;
   Schedule schedule_;

@@ -27,8 +27,8 @@ std::pair<long, long> block_rows(const Front& front, long i) {
 
 void NativeBackend::analyze(const BlockPattern& pattern, std::span<const Index> tail,
                             const std::string& ordering) {
-  const Elimination e = eliminate(pattern, tail, ordering);
-  f_ = make_fronts(pattern, e);
+  const Elimination e = eliminate(pattern, tail, ordering, block_);
+  f_ = make_fronts(pattern, e, block_);
   plan_ = make_plan(f_);
   schedule_ = Schedule();
   values_.resize(static_cast<std::size_t>(f_.values));
@@ -40,7 +40,7 @@ void NativeBackend::analyze(const BlockPattern& pattern, std::span<const Index> 
     most_rows_ = std::max(most_rows_, front.padded_rows());
     most_pivots_ = std::max(most_pivots_, front.padded_pivots());
   }
-  floor_.assign(3 * f_.order.size() + kStrip, 0);
+  floor_.assign(static_cast<std::size_t>(block_) * f_.order.size() + kStrip, 0);
   bad_.assign(f_.fronts.size(), {});
   failed_.assign(f_.fronts.size(), 0);
 
@@ -68,8 +68,9 @@ void NativeBackend::prepare(const BlockMatrix& A, int workers) {
                                       f_.fronts.size() * sizeof(Front));
   }
   parallel_for(static_cast<std::ptrdiff_t>(f_.order.size()), 8192, [&](std::ptrdiff_t k) {
-    const double* block = A.values.data() + 9 * f_.diagonal[k];
-    for (int a = 0; a < 3; ++a) floor_[3 * k + a] = std::max(0.0, kLostPivot * block[4 * a]);
+    const double* block = A.values.data() + block_ * block_ * f_.diagonal[k];
+    for (int a = 0; a < block_; ++a)
+      floor_[block_ * k + a] = std::max(0.0, kLostPivot * block[(block_ + 1) * a]);
   });
   std::fill(bad_.begin(), bad_.end(), BadPivot());
   std::fill(failed_.begin(), failed_.end(), std::uint8_t{0});
@@ -98,7 +99,7 @@ FactorStatus NativeBackend::status() const {
   for (std::size_t s = 0; s < bad_.size(); ++s)
     if (bad_[s].column >= 0) {
       const Index column = static_cast<Index>(bad_[s].column);
-      return {false, f_.order[f_.fronts[s].first + column / 3], column % 3, bad_[s].value};
+      return {false, f_.order[f_.fronts[s].first + column / block_], column % block_, bad_[s].value};
     }
   return {};
 }
@@ -148,8 +149,12 @@ void NativeBackend::add_entries(const Front& front, long row0, long row1, long c
     if (entry->row < row0 || entry->row >= row1) continue;
     double* x = X + (entry->row - row0) + (entry->col - col0) * ld;
     const bool transposed = entry->block < 0;
-    const double* a =
-        A.values.data() + 9 * static_cast<std::size_t>(transposed ? ~entry->block : entry->block);
+    const double* a = A.values.data() + static_cast<std::size_t>(block_ * block_) *
+                                            static_cast<std::size_t>(transposed ? ~entry->block : entry->block);
+    if (block_ == 1) {
+      *x += *a;
+      continue;
+    }
     for (int c = 0; c < 3; ++c)
       for (int r = 0; r < 3; ++r) x[r + c * ld] += transposed ? a[c + 3 * r] : a[r + 3 * c];
   }
@@ -159,7 +164,8 @@ void NativeBackend::add_children(const Front& front, long row0, long row1, long 
                                  long ld, const Space& space) const {
   for (Index c = 0; c < front.children; ++c) {
     const Front& child = f_.fronts[f_.children[front.children_begin + c]];
-    const UpdateView view{update(child, space), child.M(), f_.runs.data() + child.runs_begin, child.runs};
+    const UpdateView view{update(child, space), child.M(), f_.runs.data() + child.runs_begin, child.runs,
+                          block_};
     kernels().add_update(view, row0, row1, col0, col1, X, ld);
   }
 }
@@ -178,7 +184,7 @@ void NativeBackend::factor_front(Index s, const BlockMatrix& A, Space& space) {
     add_entries(front, c0, rows, c0, c1, A, X, ld);
     add_children(front, c0, rows, c0, c1, X, ld, space);
     k.multiply(done, strip, strips, strip, round_up(c1) / kStrip, 0, c0, true, true, X, ld);
-    bad_[s] = k.factor(L, c0, c1, strips, X, ld, floor_.data() + 3L * front.first);
+    bad_[s] = k.factor(L, c0, c1, strips, X, ld, floor_.data() + static_cast<long>(block_) * front.first);
     if ((failed_[s] = bad_[s].column >= 0)) return;
   }
   double* U = update(front, space);
@@ -203,7 +209,7 @@ void NativeBackend::factor_diagonal_tile(Index s, long j, const BlockMatrix& A, 
   add_children(front, begin, end, begin, c1, X, kBlock, space);
   kernels().multiply({L.values, L.K, L.M}, begin / kStrip, end / kStrip, begin / kStrip, end / kStrip, 0,
                      begin, true, true, X, kBlock);
-  bad_[s] = kernels().factor(L, begin, c1, end / kStrip, X, kBlock, floor_.data() + 3L * front.first);
+  bad_[s] = kernels().factor(L, begin, c1, end / kStrip, X, kBlock, floor_.data() + static_cast<long>(block_) * front.first);
   if (bad_[s].column >= 0) std::atomic_ref<std::uint8_t>(failed_[s]).store(1, std::memory_order_relaxed);
 }
 
@@ -259,7 +265,7 @@ void NativeBackend::factor_tail_front(const BlockMatrix& A, Space& space) {
     add_entries(front, c0, rows, c0, c1, A, X, ld);
     kernels().multiply({L.values, L.K, L.M}, c0 / kStrip, strips, c0 / kStrip, round_up(c1) / kStrip, 0, c0,
                        true, true, X, ld);
-    bad_[s] = kernels().factor(L, c0, c1, strips, X, ld, floor_.data() + 3L * front.first);
+    bad_[s] = kernels().factor(L, c0, c1, strips, X, ld, floor_.data() + static_cast<long>(block_) * front.first);
     failed_[s] = bad_[s].column >= 0;
   }
 }

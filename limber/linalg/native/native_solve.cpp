@@ -18,7 +18,7 @@ constexpr long kSolveBlock = 384;            // pivot columns between two rounds
 
 }  // namespace
 
-// One pass over the tree with `lanes` right-hand sides. x: rows of the vector and own rows of units, three
+// One pass over the tree with `lanes` right-hand sides. x: rows of the vector and own rows of units, block_
 // per node, `lanes` doubles each.
 struct NativeBackend::Sweep {
   const NativeBackend& b;
@@ -26,7 +26,7 @@ struct NativeBackend::Sweep {
   double* x;
   bool rounded = false;  // with the rounded copy of L; one lane
 
-  double* node(Index row) const { return x + 3L * row * lanes; }
+  double* node(Index row) const { return x + static_cast<long>(b.block_) * row * lanes; }
 
   // L is read once from beginning to end, strip by strip and not in the order that the hardware guesses.
   void prefetch(Index s) const {
@@ -130,20 +130,27 @@ struct NativeBackend::Sweep {
     long* at = reinterpret_cast<long*>(v);
     const Index* rows = b.plan_.solve_row.data() + front.rows_begin;
     for (Index r = 0; r < front.rows; ++r)
-      for (int a = 0; a < 3; ++a) at[3 * r + a] = (3L * rows[r] + a) * lanes;
+      for (int a = 0; a < b.block_; ++a)
+        at[b.block_ * r + a] = (static_cast<long>(b.block_) * rows[r] + a) * lanes;
     return at;
   }
   // With one right-hand side.
   void add_rows(const Front& front, const double* v) const {
     const Index* rows = b.plan_.solve_row.data() + front.rows_begin;
-    for (Index r = 0; r < front.rows; ++r, v += 3) {
-      double* to = node(rows[r]);
-      for (int a = 0; a < 3; ++a) to[a] += v[a];
-    }
+    if (b.block_ == 1)
+      for (Index r = 0; r < front.rows; ++r) x[rows[r]] += v[r];
+    else
+      for (Index r = 0; r < front.rows; ++r, v += 3) {
+        double* to = x + 3L * rows[r];
+        for (int a = 0; a < 3; ++a) to[a] += v[a];
+      }
   }
   void get_rows(const Front& front, double* v) const {
     const Index* rows = b.plan_.solve_row.data() + front.rows_begin;
-    for (Index r = 0; r < front.rows; ++r, v += 3) std::copy_n(node(rows[r]), 3, v);
+    if (b.block_ == 1)
+      for (Index r = 0; r < front.rows; ++r) *v++ = x[rows[r]];
+    else
+      for (Index r = 0; r < front.rows; ++r, v += 3) std::copy_n(x + 3L * rows[r], 3, v);
     std::fill(v, v + (round_up(front.M()) - front.M()), 0.0);
   }
 };
@@ -195,28 +202,29 @@ void NativeBackend::sweep(const Columns& c, Part part, bool rounded) const {
   const auto load = [&](Index begin, Index end) {
     for (Index k = begin; k < end; ++k) {
       double* x = sweep.node(k);
-      std::fill(x, x + 3 * lanes, 0.0);
+      std::fill(x, x + block_ * lanes, 0.0);
       if (k >= head)
         for (Eigen::Index i = 0; i < c.extended; ++i)
-          for (int a = 0; a < 3; ++a) x[a * lanes + i] = (*c.C)(3 * (k - head) + a, c.first_extended + i);
+          for (int a = 0; a < block_; ++a)
+            x[a * lanes + i] = (*c.C)(block_ * (k - head) + a, c.first_extended + i);
       x += c.extended;
-      const double* from = c.in + 3 * static_cast<Eigen::Index>(course.input_ordered ? k : f_.order[k]);
+      const double* from = c.in + block_ * static_cast<Eigen::Index>(course.input_ordered ? k : f_.order[k]);
       for (Eigen::Index i = 0; i < c.given; ++i)
-        for (int a = 0; a < 3; ++a) x[a * lanes + i] = from[a + i * c.in_ld];
+        for (int a = 0; a < block_; ++a) x[a * lanes + i] = from[a + i * c.in_ld];
     }
   };
   const auto save = [&](Index begin, Index end) {
     for (Index k = begin; k < end; ++k) {
       const double* x = sweep.node(k);
-      const Eigen::Index row = 3 * static_cast<Eigen::Index>(course.output_ordered ? k : f_.order[k]);
+      const Eigen::Index row = block_ * static_cast<Eigen::Index>(course.output_ordered ? k : f_.order[k]);
       if (c.extended > 0)
-        for (int a = 0; a < 3; ++a) {
+        for (int a = 0; a < block_; ++a) {
           double* to = &(*c.J)(row + a, c.first_extended);
           for (Eigen::Index i = 0; i < c.extended; ++i) to[i] = x[a * lanes + i];
         }
       x += c.extended;
       for (Eigen::Index i = 0; i < c.given; ++i)
-        for (int a = 0; a < 3; ++a) c.out[row + a + i * c.out_ld] = x[a * lanes + i];
+        for (int a = 0; a < block_; ++a) c.out[row + a + i * c.out_ld] = x[a * lanes + i];
     }
   };
   const auto positions = [&](const Unit& unit) {
@@ -237,7 +245,7 @@ void NativeBackend::sweep(const Columns& c, Part part, bool rounded) const {
       load(begin, end);
       if (!course.forward) return;
       for (Index k = plan_.border_begin[u]; k < plan_.border_begin[u + 1]; ++k)
-        std::fill_n(sweep.node(plan_.border[k].second), 3 * lanes, 0.0);
+        std::fill_n(sweep.node(plan_.border[k].second), block_ * lanes, 0.0);
       double* v = scratch(space);
       for (Index s = unit.begin; s < unit.end; ++s) {
         if (s + 1 < unit.end) sweep.prefetch(s + 1);
@@ -258,7 +266,7 @@ void NativeBackend::sweep(const Columns& c, Part part, bool rounded) const {
     };
     if (course.forward) {
       for (const auto& [row, own] : plan_.border)
-        for (int a = 0; a < 3; ++a) {
+        for (int a = 0; a < block_; ++a) {
           const double* from = sweep.node(own) + a * lanes + lane;
           double* to = sweep.node(row) + a * lanes + lane;
           for (int i = 0; i < count; ++i) to[i] += from[i];
@@ -292,7 +300,7 @@ void NativeBackend::sweep(const Columns& c, Part part, bool rounded) const {
     if (course.backward) {
       if (!load_first) load(begin, end);
       for (Index k = plan_.border_begin[u]; k < plan_.border_begin[u + 1]; ++k)
-        std::copy_n(sweep.node(plan_.border[k].first), 3 * lanes, sweep.node(plan_.border[k].second));
+        std::copy_n(sweep.node(plan_.border[k].first), block_ * lanes, sweep.node(plan_.border[k].second));
       double* v = scratch(space);
       for (Index s = unit.end; s-- > unit.begin;) {
         if (s > unit.begin) sweep.prefetch(s - 1);
@@ -333,7 +341,7 @@ void NativeBackend::solve_rounded(Eigen::Ref<VecX> b) const {
 
 void NativeBackend::extend_from_tail(const MatX& C, const MatX& Y, RowMatX& J, MatX& X) const {
   const std::lock_guard<std::mutex> lock(solving_);
-  const Eigen::Index n = 3 * static_cast<Eigen::Index>(f_.order.size()), k = C.cols();
+  const Eigen::Index n = block_ * static_cast<Eigen::Index>(f_.order.size()), k = C.cols();
   J.resize(n, k);
   X.resize(n, Y.cols());
   for (Eigen::Index first = 0; first < k + Y.cols(); first += kMostLanes) {
@@ -353,12 +361,13 @@ void NativeBackend::extend_from_tail(const MatX& C, const MatX& Y, RowMatX& J, M
 }
 
 void NativeBackend::reserve_work(int lanes) const {
-  const std::size_t size = static_cast<std::size_t>(3L * plan_.solve_rows) * static_cast<std::size_t>(lanes);
+  const std::size_t size = static_cast<std::size_t>(block_) * static_cast<std::size_t>(plan_.solve_rows) *
+                           static_cast<std::size_t>(lanes);
   if (work_.size() < size) work_.resize(size);
 }
 
 void NativeBackend::tail_schur(MatX& S) const {
-  const Eigen::Index t = 3 * static_cast<Eigen::Index>(f_.tail);
+  const Eigen::Index t = block_ * static_cast<Eigen::Index>(f_.tail);
   MatX Ltt = MatX::Zero(t, t);
   if (t > 0) {
     const ConstPanel L = panel(f_.fronts.back());
