@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "preparation.hpp"
 
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
@@ -90,7 +91,7 @@ int check(const CheckOptions& o) {
   for (const std::string& file : o.scenes) {
     try {
       const auto scene = std::make_shared<const Scene>(load_scene(file, o.overrides));
-      Simulation simulation(scene);
+      Simulation simulation(scene, user_preparation(true));
       describe(*scene, simulation.model());
       for (const std::string& line : advice(simulation.model())) fmt::print("  note: {}\n", line);
       for (const std::string& notice : simulation.take_notices()) fmt::print("  note: {}\n", notice);

@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "preparation.hpp"
 #include "progress.hpp"
 
 #include <limber/core/build_info.hpp>
@@ -256,7 +257,7 @@ int run(RunOptions o) {
   if (!o.solver.empty()) overrides.push_back("/solver/backend=" + o.solver);
   if (o.every > 0) overrides.push_back(fmt::format("/output/every={}", o.every));
   const auto scene = std::make_shared<const Scene>(load_scene(o.scene, overrides));
-  Simulation simulation(scene);
+  Simulation simulation(scene, user_preparation(!o.quiet));
   const std::int64_t target = target_of(o, simulation);
 
   RunFolderRequest request;

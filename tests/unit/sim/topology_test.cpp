@@ -168,7 +168,10 @@ TEST(Topology, OneThatDoesNotFitIsRefused) {
          t.nodes.from[t.rest.size() - 9] = 50;
        }},
       {"later body",
-       [](Topology& t) { std::swap(t.element_values.from.front(), t.element_values.from.back()); }},
+       [](Topology& t) {
+         std::swap(t.element_values.from.front(), t.element_values.from.back());
+         std::swap(t.elements.front(), t.elements.back());
+       }},
   };
   for (const auto& [expected, spoil] : wrong) {
     State bad = good;
@@ -276,14 +279,7 @@ constinit const Method falling_method{
     },
     .memory = [] { return MethodMemory::of(Fall{}, 0); }};
 
-void register_once() {
-  static const bool done = [] {
-    register_method(splitting_method);
-    register_method(falling_method);
-    return true;
-  }();
-  (void)done;
-}
+void register_once();  // below
 
 TEST(Topology, AMethodMayRemesh) {
   register_once();
@@ -410,6 +406,66 @@ TEST(OuterLoop, RowsBetweenMeasurementsHaveWhatTheMethodKnows) {
   fs::remove_all(folder);
 }
 
+// Moves everything, then fails in one way or another.
+class Spoiling final : public Stepper {
+ public:
+  StepReport step(const Model&, State& state, const StepInput&) override {
+    StepReport report;
+    state.x.array() += 0.01;
+    state.v.setOnes();
+    memory_of<Fall>(state).way += 1;
+    if (state.step == 2) throw Error(ErrorKind::kSimulation, "thrown");
+    if (state.step == 3) report.status = StepStatus::kFailed;
+    if (state.step == 4) state.v[5] = std::nan("");
+    if (state.step == 5) state.x[7] = 1e9;
+    if (state.step == 6) state.v[5] = INFINITY;
+    return report;
+  }
+};
+constinit const Method spoiling_method{
+    .spec = {.name = "test-spoiling", .summary = "fails", .entries = {}, .can = {.cuts = false}},
+    .make = [](const Model&, const nlohmann::json&, const Preparation&) -> std::unique_ptr<Stepper> {
+      return std::make_unique<Spoiling>();
+    },
+    .memory = [] { return MethodMemory::of(Fall{}, 0); }};
+
+TEST(OuterLoop, AStepThatFailsChangesNothing) {
+  register_once();
+  const auto scene = two_bars(R"({"type": "test-spoiling"})");
+  const std::pair<int, const char*> failures[] = {
+      {2, "thrown"}, {3, "failed"}, {4, "not finite"}, {5, "blown up"}, {6, "not finite"}};
+  for (const auto& [step, expected] : failures) {
+    Simulation sim(scene);
+    State state = sim.state();
+    state.step = step;
+    state.t = step * scene->h;
+    sim.restore(state);
+    const std::uint64_t before = hash_state(sim.state());
+    try {
+      sim.step();
+      ADD_FAILURE() << "step " << step << " did not fail";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::kSimulation);
+      EXPECT_NE(std::string(e.what()).find(expected), std::string::npos) << e.what();
+    }
+    EXPECT_EQ(hash_state(sim.state()), before) << step;
+  }
+  Simulation good(scene);
+  good.step();
+  EXPECT_EQ(good.steps_done(), 1);
+  EXPECT_NE(hash_state(good.state()), hash_state(Simulation(scene).state()));
+}
+
+TEST(Topology, AMethodThatCannotCutIsNotAskedTo) {
+  register_once();
+  try {
+    two_bars(R"({"type": "test-spoiling"})", R"(, "events": [{"body": "a", "time": 0.1}])");
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("\"test-spoiling\" does not cut"), std::string::npos) << e.what();
+  }
+}
+
 // The script that only writes what changes says the same as one that starts anew in every step.
 TEST(OuterLoop, TheScriptIsTheSameWhetherItRemembersOrNot) {
   const auto scene = scene_from(R"({"limber": 1, "time": {"step": 0.01, "end": 1},
@@ -434,6 +490,16 @@ TEST(OuterLoop, TheScriptIsTheSameWhetherItRemembersOrNot) {
     EXPECT_EQ(kept.activation, fresh.activation) << k;
     state.x += 0.01 * fresh.fixed_velocity;
   }
+}
+
+void register_once() {
+  static const bool done = [] {
+    register_method(splitting_method);
+    register_method(falling_method);
+    register_method(spoiling_method);
+    return true;
+  }();
+  (void)done;
 }
 
 }  // namespace
