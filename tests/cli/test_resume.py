@@ -16,7 +16,78 @@ CONJAC = {**BAR, "method": {"type": "conjac", "dynamic": {"auto": 3}}}
 CUT = {**BAR, "events": [{"time": 0.05, "point": [0.1, 0, 0], "normal": [1, 0, 0]}]}
 
 
+ADAPTIVE = {**BAR, "method": {"type": "conjac", "dynamic": {"auto": 3}, "adaptive": {}}}
+IMPLICIT = {**BAR, "method": {"type": "implicit"}}
+
+
+def fingerprint(data):
+    """The checksum of a checkpoint (limber/sim/hash.cpp)."""
+    mask, h = (1 << 64) - 1, 0x6C696D626572
+    for at in range(0, len(data), 8):
+        part = data[at:at + 8]
+        word = int.from_bytes(part, "little")
+        if len(part) < 8:
+            word ^= (len(part) << 56) & mask
+        h = ((h ^ word) * 0x9E3779B97F4A7C15) & mask
+        h ^= h >> 32
+    h ^= h >> 31
+    h = (h * 0xBF58476D1CE4E5B9) & mask
+    return h ^ (h >> 29)
+
+
+def spoil(path, field, change):
+    """Replaces the items of a field (bytes) and puts the checksum right."""
+    data = path.read_bytes()[:-8]
+    at = 24
+    at += 8 + int.from_bytes(data[at:at + 8], "little")
+    count, at = int.from_bytes(data[at:at + 4], "little"), at + 4
+    for _ in range(count):
+        size = int.from_bytes(data[at:at + 4], "little")
+        name, at = data[at + 4:at + 4 + size].decode(), at + 4 + size
+        kind, items = int.from_bytes(data[at:at + 4], "little"), int.from_bytes(data[at + 4:at + 12], "little")
+        width = {1: 8, 2: 8, 3: 1, 4: 4}[kind]
+        begin, end = at + 12, at + 12 + width * items
+        if name == field:
+            new = change(data[begin:end])
+            data = data[:at + 4] + (len(new) // width).to_bytes(8, "little") + new + data[end:]
+            path.write_bytes(data + fingerprint(data).to_bytes(8, "little"))
+            return
+        at = end
+    raise KeyError(field)
+
+
 class Resume(CommandTest):
+    def test_numbers_that_do_not_fit_are_refused(self):
+        """Checkpoints with a right checksum and wrong numbers: a message that names them, and never a crash."""
+        minus = (-3).to_bytes(8, "little", signed=True)
+        cases = [
+            (BAR, "contact_pairs", lambda b: b + bytes(80)),
+            (BAR, "epoch", lambda b: (1 << 62).to_bytes(8, "little")),
+            (BAR, "step", lambda b: minus),
+            (BAR, "x", lambda b: b[:24]),
+            (BAR, "v", lambda b: b"\xff" * len(b)),
+            (BAR, "events_done", lambda b: (1 << 40).to_bytes(8, "little")),
+            (ADAPTIVE, "memory/liveliness_window", lambda b: b[:-8]),
+            (ADAPTIVE, "memory/liveliness_steps", lambda b: minus),
+            (ADAPTIVE, "memory/dynamic", lambda b: b + b"\1"),
+            (IMPLICIT, "memory/v_prev", lambda b: b[:-16]),
+            (IMPLICIT, "memory/coupled_nodes", lambda b: (99).to_bytes(8, "little") * 4),
+            (CUT, "topology/elements", lambda b: (10**6).to_bytes(4, "little") + b[4:]),
+            (CUT, "topology/node_from", lambda b: b[:-4]),
+            (CUT, "topology/node_weight", lambda b: bytes(len(b))),
+        ]
+        for base, field, change in cases:
+            with self.subTest(field=field):
+                scene = self.scene(base=base)
+                self.limber("run", scene, "-q", "-o", "run", "--overwrite", "--steps", 27)
+                newest = max((self.folder / "run" / "checkpoints").glob("*.lmc"))
+                spoil(newest, field, lambda b: b)  # the checksum is understood
+                self.limber("run", scene, "-q", "-o", "run", "--steps", 28, "--resume")
+                newest = max((self.folder / "run" / "checkpoints").glob("*.lmc"))
+                spoil(newest, field, change)
+                done = self.limber("run", scene, "-q", "-o", "run", "--steps", 30, "--resume", newest, code=2)
+                self.assertIn("checkpoint", done.stderr)
+
     def assertSameRun(self, a, b):
         self.assertEqual(manifest(b)["status"], "finished")
         self.assertEqual(untimed(a), untimed(b))
