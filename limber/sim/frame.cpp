@@ -1,4 +1,3 @@
-#include <limber/contact/contact_model.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/fem/assemble.hpp>
 #include <limber/io/mesh_io.hpp>
@@ -104,9 +103,8 @@ FrameFields frame_fields(const Simulation& simulation, const StepInput& input) {
   const std::size_t n = static_cast<std::size_t>(model.nodes());
   FrameFields out;
   const ShownLinks links(simulation);
-  if (wanted(scene, "displacement")) {
-    out.node["displacement"] = field_of(joined(state.x, links.x) - shown_rest(simulation));
-  }
+  out.x = joined(state.x, links.x);
+  if (wanted(scene, "displacement")) out.node["displacement"] = field_of(out.x - shown_rest(simulation));
   if (wanted(scene, "velocity")) out.node["velocity"] = field_of(joined(state.v, links.v));
   const bool bodies = !model.bodies.empty();
   if (bodies && wanted(scene, "force")) out.node["force"] = field_of(input.force);
@@ -172,13 +170,6 @@ FrameFields frame_fields(const Simulation& simulation, const StepInput& input) {
     field.values.resize(
         static_cast<std::size_t>(field.components) * (model.mesh.elements.size() + surfaces.triangles.size()),
         0.0);
-  return out;
-}
-
-std::vector<Obstacle> scene_obstacles(const Scene& scene) {
-  std::vector<Obstacle> out;
-  for (const ObstacleSpec& spec : scene.obstacles)
-    out.push_back(make_obstacle(spec, scene.folder, scene.contact.friction));
   return out;
 }
 
@@ -296,8 +287,7 @@ ReplayFrame replay_frame(const Simulation& simulation, const FrameFields& fields
   ReplayFrame out;
   out.t = state.t;
   out.step = state.step;
-  const VecX x = joined(state.x, ShownLinks(simulation).x);
-  for (const double value : x) out.x.push_back(static_cast<float>(value));
+  for (const double value : fields.x) out.x.push_back(static_cast<float>(value));
   // The page makes the displacement from the positions, and what is constant stands in the topology.
   for (const auto& [name, field] : fields.node)
     if (name != "displacement" && name != "mass" && !fields.constant.contains(name))
@@ -384,8 +374,7 @@ void FrameWriter::write_vtu_frame(const std::filesystem::path& file, const Frame
     return kept.back();
   };
   VtuGrid grid;
-  const VecX x = joined(state.x, ShownLinks(simulation_).x);
-  grid.points = part({x.data(), static_cast<std::size_t>(x.size())}, 3, nodes_);
+  grid.points = part({fields.x.data(), static_cast<std::size_t>(fields.x.size())}, 3, nodes_);
   grid.cells = cells_;
   for (const auto& [name, field] : fields.node)
     grid.point_data.push_back({name, field.components, part(field.values, field.components, nodes_)});

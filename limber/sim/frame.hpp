@@ -16,6 +16,7 @@ namespace limber {
 struct FrameFields {
   // Components per item and the numbers. Names are those of docs/run-folder.md.
   std::map<std::string, Field> node, element;
+  VecX x;  // positions of everything that is shown: nodes, then the links' triangles [m]
   std::map<std::string, std::string> units;  // of the method's own
   std::set<std::string> constant;            // node fields that the topology holds already
 };
@@ -23,9 +24,6 @@ struct FrameFields {
 // The fields that the scene's output asks for, and those of the method. `input`: forces, held nodes and
 // activation that go with the state.
 FrameFields frame_fields(const Simulation& simulation, const StepInput& input);
-
-// For the page: the scene's obstacles, wherever the method looks at them.
-std::vector<Obstacle> scene_obstacles(const Scene& scene);
 
 ReplayHeader replay_header(const Simulation& simulation, const std::vector<Obstacle>& obstacles);
 ReplayTopology replay_topology(const Simulation& simulation);  // constant until the next topology change

@@ -28,7 +28,7 @@ Recorder::Recorder(RunFolder& folder, const Simulation& simulation)
     : folder_(folder),
       simulation_(simulation),
       table_(open_table(folder)),
-      obstacles_(scene_obstacles(simulation.scene())) {
+      obstacles_(simulation.model().contact.obstacles) {
   const std::filesystem::path recording = folder.file("replay.lmr");
   if (folder.start()) {
     const State& state = folder.start()->state;
