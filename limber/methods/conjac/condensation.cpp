@@ -38,10 +38,61 @@ void gram(const RowMatX& A, MatX& G) {
 
 }  // namespace
 
-Condensation::Condensation(const Model& model, std::vector<Index> representatives,
-                           const CholeskyOptions& options)
-    : model_(model), tail_(std::move(representatives)), solver_(options), eliminator_(*model.pattern) {
-  solver_.analyze(*model.pattern, tail_);
+Condensation::Condensation(const Model& model, const std::vector<Index>& representatives,
+                           const CholeskyOptions& options, bool together)
+    : model_(model), representatives_(representatives), eliminator_(*model.pattern) {
+  const BlockPattern& pattern = *model.pattern;
+  const std::size_t count = together ? 1 : std::max<std::size_t>(1, model.pieces.size());
+  parts_.reserve(count);
+  for (std::size_t p = 0; p < count; ++p) parts_.emplace_back(options);
+  pieces_.resize(count);
+  part_of_node_.assign(static_cast<std::size_t>(pattern.n), 0);
+  if (count > 1) part_of_node_ = model.piece_of_node;
+  place_of_node_.resize(part_of_node_.size());
+  for (Index i = 0; i < pattern.n; ++i) {
+    std::vector<Index>& nodes = parts_[part_of_node_[i]].nodes;
+    place_of_node_[i] = static_cast<Index>(nodes.size());
+    nodes.push_back(i);
+  }
+  for (std::size_t t = 0; t < representatives_.size(); ++t)
+    parts_[part_of_node_[representatives_[t]]].tail.push_back(t);
+  for (Part& part : parts_) {
+    part.mass = gather(part, model.mass);
+    std::vector<Index> tail;
+    for (const std::size_t t : part.tail) tail.push_back(place_of_node_[representatives_[t]]);
+    if (alone()) {
+      part.solver.analyze(pattern, tail);
+      continue;
+    }
+    std::vector<Index> col_begin{0}, row;
+    for (const Index j : part.nodes) {
+      for (Index b = pattern.col_begin[j]; b < pattern.col_begin[j + 1]; ++b) {
+        row.push_back(place_of_node_[pattern.row[b]]);
+        part.blocks.push_back(b);
+      }
+      col_begin.push_back(static_cast<Index>(row.size()));
+    }
+    part.K = BlockMatrix(
+        std::make_shared<const BlockPattern>(make_block_pattern(std::move(col_begin), std::move(row))));
+    part.solver.analyze(*part.K.pattern, tail);
+  }
+}
+
+MatX Condensation::gather(const Part& part, const MatX& x) const {
+  if (alone()) return x;
+  MatX y(3 * static_cast<Eigen::Index>(part.nodes.size()), x.cols());
+  for (std::size_t i = 0; i < part.nodes.size(); ++i)
+    y.middleRows<3>(3 * static_cast<Eigen::Index>(i)) = x.middleRows<3>(3 * part.nodes[i]);
+  return y;
+}
+
+void Condensation::scatter(const Part& part, const MatX& y, MatX& x) const {
+  if (alone()) {
+    x = y;
+    return;
+  }
+  for (std::size_t i = 0; i < part.nodes.size(); ++i)
+    x.middleRows<3>(3 * part.nodes[i]) = y.middleRows<3>(3 * static_cast<Eigen::Index>(i));
 }
 
 bool Condensation::assemble(const VecX& x, const StepInput& in, const ContactStep& contact, PhaseClock& clock,
@@ -81,14 +132,21 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const VecX
   }
   {
     auto phase = clock.phase("solve");
-    split_tail(dynamic, *in_);
     condense_loads();
-    if (scripted)
-      k_w.noalias() = -C_.transpose() * loads_.col(1).tail(C_.rows());
-    else
-      k_w.setZero(C_.cols());
-    place_inactive();
-    solver_.extend_from_tail(C_, loads_, J, motions_);
+    dofs.clear();
+    motions_.resize(loads_.rows(), loads_.cols());
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      Part& part = parts_[p];
+      CondensedPiece& piece = pieces_[p];
+      split_tail(dynamic, *in_, part, piece);
+      if (scripted)
+        piece.k_w.noalias() = -part.C.transpose() * part.loads.col(1).tail(part.C.rows());
+      else
+        piece.k_w.setZero(part.C.cols());
+      place_inactive(part);
+      part.solver.extend_from_tail(part.C, part.loads, piece.J, part.motions);
+      scatter(part, part.motions, motions_);
+    }
     b = motions_.col(0);
     if (scripted) {
       w = motions_.col(1);
@@ -99,12 +157,15 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const VecX
     }
   }
   auto phase = clock.phase("project");
-  project(force, v);
-  S_contact.setZero(J.cols(), J.cols());
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    project(parts_[p], force, v, pieces_[p]);
+    pieces_[p].S_contact.setZero(pieces_[p].J.cols(), pieces_[p].J.cols());
+  }
   for (const ContactLaw& law : contact_->laws()) {
     if (!law.active) continue;
-    const auto rows = J.middleRows<3>(3 * law.contact.node);
-    S_contact.noalias() += rows.transpose() * (law.stiffness() * rows);
+    CondensedPiece& piece = pieces_[part_of_node_[law.contact.node]];
+    const auto rows = piece.J.middleRows<3>(3 * place_of_node_[law.contact.node]);
+    piece.S_contact.noalias() += rows.transpose() * (law.stiffness() * rows);
   }
   return true;
 }
@@ -118,11 +179,28 @@ bool Condensation::factor(const StepInput& in) {
   // not exist. A shift of the tail's diagonal makes it exist and is taken off the Schur complement again; it
   // costs S an error of rounding times the shift.
   const double tail_shift = mean;
-  for (Index t : tail_) K.block(K.pattern->col_begin[t]).diagonal().array() += tail_shift;
+  for (Index t : representatives_) K.block(K.pattern->col_begin[t]).diagonal().array() += tail_shift;
   eliminator_.eliminate(K, in.fixed, mean);
 
   shifts = 0;
-  FactorStatus status = solver_.factor(K);
+  for (Part& part : parts_) {
+    FactorStatus status = factor(part, mean);
+    if (!status.ok) {
+      if (status.node >= 0) status.node = part.nodes[status.node];
+      why_ = bad_pivot(status);
+      return false;
+    }
+    part.solver.tail_schur(part.schur);
+    part.schur.diagonal().array() -= tail_shift;
+  }
+  return true;
+}
+
+FactorStatus Condensation::factor(Part& part, double mean) {
+  BlockMatrix& K = alone() ? system.K : part.K;
+  for (std::size_t b = 0; b < part.blocks.size(); ++b)
+    K.block(static_cast<Index>(b)) = system.K.block(part.blocks[b]);
+  FactorStatus status = part.solver.factor(K);
   // Projection makes K positive semi-definite, not definite: an element squashed flat can leave a node
   // without stiffness. A small multiple of the mass mends that, at the price of a slightly stiffer map; it is
   // counted in the report.
@@ -130,87 +208,100 @@ bool Condensation::factor(const StepInput& in) {
   for (double shift = 1e-8; !status.ok && shift < 1; shift *= 100) {
     ++shifts;
     K.values = unshifted_;
-    const double mass = model_.mass.mean();
+    const double mass = part.mass.mean();
     for (Index j = 0; j < K.pattern->n; ++j)
       for (int k = 0; k < 3; ++k)
-        K.block(K.pattern->col_begin[j])(k, k) += shift * mean * model_.mass[3 * j + k] / mass;
-    status = solver_.factor(K);
+        K.block(K.pattern->col_begin[j])(k, k) += shift * mean * part.mass[3 * j + k] / mass;
+    status = part.solver.factor(K);
   }
-  if (!status.ok) {
-    why_ = bad_pivot(status);
-    return false;
-  }
-  solver_.tail_schur(schur_);
-  schur_.diagonal().array() -= tail_shift;
-  return true;
+  return status;
 }
 
-void Condensation::split_tail(const std::vector<std::uint8_t>& dynamic, const StepInput& in) {
-  active_.clear();
-  inactive_.clear();
-  dofs.clear();
-  for (std::size_t t = 0; t < tail_.size(); ++t)
+void Condensation::split_tail(const std::vector<std::uint8_t>& dynamic, const StepInput& in, Part& part,
+                              CondensedPiece& piece) {
+  part.active.clear();
+  part.inactive.clear();
+  piece.begin = static_cast<Eigen::Index>(dofs.size());
+  for (std::size_t t = 0; t < part.tail.size(); ++t)
     for (Index k = 0; k < 3; ++k) {
-      const Index dof = 3 * tail_[t] + k, row = 3 * static_cast<Index>(t) + k;
+      const Index dof = 3 * representatives_[part.tail[t]] + k, row = 3 * static_cast<Index>(t) + k;
       if (in.fixed[static_cast<std::size_t>(dof)]) continue;
-      if (dynamic[t]) {
-        active_.push_back(row);
+      if (dynamic[part.tail[t]]) {
+        part.active.push_back(row);
         dofs.push_back(dof);
       } else {
-        inactive_.push_back(row);
+        part.inactive.push_back(row);
       }
     }
-  const auto r = static_cast<Eigen::Index>(active_.size());
-  C_.setZero(schur_.rows(), r);
-  for (Eigen::Index c = 0; c < r; ++c) C_(active_[static_cast<std::size_t>(c)], c) = 1;
-  S = schur_(active_, active_);
-  if (!inactive_.empty()) {
-    schur_inactive_.compute(MatX(schur_(inactive_, inactive_)));
-    const MatX coupling = schur_(inactive_, active_);
-    const MatX follow = schur_inactive_.solve(coupling);
-    for (std::size_t i = 0; i < inactive_.size(); ++i)
-      C_.row(inactive_[i]) = -follow.row(static_cast<Eigen::Index>(i));
-    S.noalias() -= coupling.transpose() * follow;
+  const auto r = static_cast<Eigen::Index>(part.active.size());
+  part.C.setZero(part.schur.rows(), r);
+  for (Eigen::Index c = 0; c < r; ++c) part.C(part.active[static_cast<std::size_t>(c)], c) = 1;
+  piece.S = part.schur(part.active, part.active);
+  if (!part.inactive.empty()) {
+    part.schur_inactive.compute(MatX(part.schur(part.inactive, part.inactive)));
+    const MatX coupling = part.schur(part.inactive, part.active);
+    const MatX follow = part.schur_inactive.solve(coupling);
+    for (std::size_t i = 0; i < part.inactive.size(); ++i)
+      part.C.row(part.inactive[i]) = -follow.row(static_cast<Eigen::Index>(i));
+    piece.S.noalias() -= coupling.transpose() * follow;
   }
 }
 
 // One pass over J, with M diagonal.
-void Condensation::project(const VecX& force, const VecX& v) {
-  struct Part {
+void Condensation::project(const Part& whole, const VecX& all_forces, const VecX& all_velocities,
+                           CondensedPiece& piece) const {
+  struct Share {
     MatX M, p;
   };
-  std::vector<Part> part(static_cast<std::size_t>((J.rows() + kRows - 1) / kRows));
+  const RowMatX& J = piece.J;
+  const VecX force = gather(whole, all_forces), v = gather(whole, all_velocities), along = gather(whole, w);
+  std::vector<Share> part(static_cast<std::size_t>((J.rows() + kRows - 1) / kRows));
   parallel_ranges(J.rows(), kRows, [&](Eigen::Index begin, Eigen::Index end) {
     const auto rows = Eigen::seqN(begin, end - begin);
     const auto j = J.middleRows(begin, end - begin);
-    const auto mass = model_.mass(rows).array();
-    Part& s = part[static_cast<std::size_t>(begin / kRows)];
+    const auto mass = whole.mass(rows).array();
+    Share& s = part[static_cast<std::size_t>(begin / kRows)];
     const RowMatX half = mass.sqrt().matrix().asDiagonal() * j;
     gram(half, s.M);
     s.p.resize(J.cols(), 3);
     s.p.col(0).noalias() = j.transpose() * force(rows);
-    s.p.col(1).noalias() = j.transpose() * (mass * w(rows).array()).matrix();
-    s.p.col(2).noalias() = j.transpose() * (mass * (v(rows) - w(rows)).array()).matrix();
+    s.p.col(1).noalias() = j.transpose() * (mass * along(rows).array()).matrix();
+    s.p.col(2).noalias() = j.transpose() * (mass * (v(rows) - along(rows)).array()).matrix();
   });
-  M_r.setZero(J.cols(), J.cols());  // of which the lower triangle counts
+  piece.M_r.setZero(J.cols(), J.cols());  // of which the lower triangle counts
   MatX p = MatX::Zero(J.cols(), 3);
-  for (const Part& s : part) {
-    M_r.triangularView<Eigen::Lower>() += s.M;
+  for (const Share& s : part) {
+    piece.M_r.triangularView<Eigen::Lower>() += s.M;
     p += s.p;
   }
-  M_r.triangularView<Eigen::StrictlyUpper>() = M_r.transpose();
-  f_r = p.col(0);
-  m_w = p.col(1);
-  p_r = p.col(2);
+  piece.M_r.triangularView<Eigen::StrictlyUpper>() = piece.M_r.transpose();
+  piece.f_r = p.col(0);
+  piece.m_w = p.col(1);
+  piece.p_r = p.col(2);
 }
 
 MatX Condensation::extend(const MatX& y) const {
-  MatX x(J.rows(), y.cols());
-  parallel_ranges(J.rows(), kRows, [&](Eigen::Index begin, Eigen::Index end) {
-    for (Eigen::Index c = 0; c < y.cols(); ++c)
-      x.col(c).segment(begin, end - begin).noalias() = J.middleRows(begin, end - begin) * y.col(c);
-  });
+  MatX x(3 * static_cast<Eigen::Index>(model_.nodes()), y.cols());
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    const RowMatX& J = pieces_[p].J;
+    const auto motion = y.middleRows(pieces_[p].begin, J.cols());
+    MatX part(alone() ? 0 : J.rows(), y.cols());
+    MatX& moved = alone() ? x : part;
+    parallel_ranges(J.rows(), kRows, [&](Eigen::Index begin, Eigen::Index end) {
+      for (Eigen::Index c = 0; c < y.cols(); ++c)
+        moved.col(c).segment(begin, end - begin).noalias() = J.middleRows(begin, end - begin) * motion.col(c);
+    });
+    if (!alone()) scatter(parts_[p], part, x);
+  }
   return x;
+}
+
+VecX Condensation::restrict_to_dynamic(const VecX& x) const {
+  VecX y(static_cast<Eigen::Index>(dofs.size()));
+  for (std::size_t p = 0; p < parts_.size(); ++p)
+    y.segment(pieces_[p].begin, pieces_[p].J.cols()).noalias() =
+        pieces_[p].J.transpose() * gather(parts_[p], x);
+  return y;
 }
 
 // Degrees of freedom that are held carry no load of their own.
@@ -218,28 +309,35 @@ void Condensation::condense_loads() {
   for (Eigen::Index c = 0; c < loads_.cols(); ++c)
     for (Eigen::Index d = 0; d < loads_.rows(); ++d)
       if (in_->fixed[static_cast<std::size_t>(d)]) loads_(d, c) = 0;
-  solver_.condense_to_tail(loads_);
+  for (Part& part : parts_) {
+    part.loads = gather(part, loads_);
+    part.solver.condense_to_tail(part.loads);
+  }
 }
 
 // The motion of the tail under its condensed loads: dynamic nodes stand still, the others go to their
 // equilibrium, in their own small system.
-void Condensation::place_inactive() {
-  auto tail = loads_.bottomRows(schur_.rows());
-  if (inactive_.empty()) {
+void Condensation::place_inactive(Part& part) {
+  auto tail = part.loads.bottomRows(part.schur.rows());
+  if (part.inactive.empty()) {
     tail.setZero();
     return;
   }
-  const MatX quasistatic = schur_inactive_.solve(MatX(tail(inactive_, Eigen::all)));
+  const MatX quasistatic = part.schur_inactive.solve(MatX(tail(part.inactive, Eigen::all)));
   tail.setZero();
-  tail(inactive_, Eigen::all) = quasistatic;
+  tail(part.inactive, Eigen::all) = quasistatic;
 }
 
 void Condensation::solve_quasistatic(VecX& b) {
   loads_ = b;
   condense_loads();
-  place_inactive();
+  motions_.resize(loads_.rows(), 1);
   RowMatX none;
-  solver_.extend_from_tail(MatX(schur_.rows(), 0), loads_, none, motions_);
+  for (Part& part : parts_) {
+    place_inactive(part);
+    part.solver.extend_from_tail(MatX(part.schur.rows(), 0), part.loads, none, part.motions);
+    scatter(part, part.motions, motions_);
+  }
   b = motions_.col(0);
 }
 

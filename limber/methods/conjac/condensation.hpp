@@ -10,6 +10,7 @@
 
 #include <Eigen/Cholesky>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,9 +22,23 @@ namespace limber {
 //   J = [-K_QQ^-1 K_Qd; I]                 Eqs. 6, 7 (and 21: switching a node edits values of the small
 //   tail, never a pattern) w = [-K_QQ^-1 K_Qk v_k; 0; v_k]        how the body follows its held nodes, which
 //   move at v_k M_r = JᵀMJ, S = JᵀKJ                   Eq. 11
+//
+// Connected pieces of material share no entry of K: each has its own factor, its own rows and columns of J
+// and its own dense matrices, so that many pieces cost what they cost one by one.
+struct CondensedPiece {
+  Eigen::Index begin = 0;  // its columns among all dynamic degrees of freedom are begin to begin + r
+  RowMatX J;               // 3 nodes of the piece x r
+  MatX M_r, S;             // r x r
+  MatX S_contact;          // the contacts' share of S
+  VecX k_w, m_w;           // JᵀK w = JᵀK_{:k} v_k, JᵀM w
+  VecX f_r, p_r;           // Jᵀf, JᵀM(v - w)
+};
+
 class Condensation {
  public:
-  Condensation(const Model& model, std::vector<Index> representatives, const CholeskyOptions& options);
+  // `together`: all pieces in one system, for links that tie pieces to each other.
+  Condensation(const Model& model, const std::vector<Index>& representatives, const CholeskyOptions& options,
+               bool together);
 
   // f and K at x, with the stiffness of `contact`. `again`: for the x of the last call, with other contacts.
   // False: not finite, or no factor; why() tells.
@@ -39,45 +54,62 @@ class Condensation {
   // b <- K_QQ^-1 b_Q, zero elsewhere.
   void solve_quasistatic(VecX& b);
 
-  // J y, by all threads.
+  // J y and Jᵀ x, y over all dynamic degrees of freedom; J y by all threads.
   MatX extend(const MatX& y) const;
+  VecX restrict_to_dynamic(const VecX& x) const;
 
-  RowMatX J;                // 3n x r
-  MatX M_r, S;              // r x r
-  MatX S_contact;           // the contacts' share of S
+  std::span<const CondensedPiece> pieces() const { return pieces_; }
+
   VecX w;                   // 3n
-  VecX k_w, m_w;            // JᵀK w = JᵀK_{:k} v_k, JᵀM w
-  VecX f_r, p_r;            // Jᵀf, JᵀM(v - w)
   fem::Assembled system;    // f and K of the elements at x; K is edited: contacts, held nodes
   std::vector<Index> dofs;  // the dynamic degrees of freedom: column c of J moves dofs[c]
   int shifts =
       0;  // of the last compute(): how often K had to be shifted by a multiple of M to be positive definite
 
   const std::string& why() const { return why_; }
-  const CholeskyStats& stats() const { return solver_.stats(); }
-  // Where the values of K and of its factor are: the same in every step, or something was allocated.
+  long analyses() const { return parts_.empty() ? 0 : parts_.front().solver.stats().analyses; }
+  // Where the values of K and of the first factor are: the same in every step, or something was allocated.
   std::pair<const void*, const void*> storage() const {
-    return {system.K.values.data(), solver_.factor_values().data()};
+    return {system.K.values.data(), parts_.front().solver.factor_values().data()};
   }
 
  private:
+  // What a piece's system is made of.
+  struct Part {
+    explicit Part(const CholeskyOptions& options) : solver(options) {}
+    std::vector<Index> nodes;       // of the model, ascending
+    std::vector<std::size_t> tail;  // its representatives, as positions among all
+    std::vector<Index> blocks;      // of the model's pattern, in the order of K's
+    BlockMatrix K;                  // not used by the only part: it is the model's
+    VecX mass;                      // 3 per node
+    Cholesky solver;
+    std::vector<Index> active, inactive;  // degrees of freedom of the tail, as rows of schur
+    MatX schur;                           // of its representative nodes, 3t x 3t
+    MatX C;  // 3t x r: the tail's motion for unit motions of the dynamic degrees of freedom
+    Eigen::LLT<MatX> schur_inactive;
+    MatX loads, motions;  // right-hand sides and solutions of a pass
+  };
+
+  bool alone() const { return parts_.size() == 1; }
+  MatX gather(const Part& part, const MatX& x) const;
+  void scatter(const Part& part, const MatX& y, MatX& x) const;
   bool factor(const StepInput& in);
-  void split_tail(const std::vector<std::uint8_t>& dynamic, const StepInput& in);
-  void project(const VecX& force, const VecX& v);
+  FactorStatus factor(Part& part, double mean);
+  void split_tail(const std::vector<std::uint8_t>& dynamic, const StepInput& in, Part& part,
+                  CondensedPiece& piece);
+  void project(const Part& part, const VecX& force, const VecX& v, CondensedPiece& piece) const;
   void condense_loads();
-  void place_inactive();
+  static void place_inactive(Part& part);
 
   const Model& model_;
-  std::vector<Index> tail_;
-  Cholesky solver_;
+  std::vector<Index> representatives_;
+  std::vector<Part> parts_;
+  std::vector<CondensedPiece> pieces_;               // of the parts
+  std::vector<Index> part_of_node_, place_of_node_;  // place among the nodes of the part
   fem::DofEliminator eliminator_;
   const StepInput* in_ = nullptr;  // of the last assemble(), like the contacts
   const ContactStep* contact_ = nullptr;
-  std::vector<Index> active_, inactive_;  // degrees of freedom of the tail, as rows of schur_
-  MatX schur_;                            // of all representative nodes, 3t x 3t
-  MatX C_;  // 3t x r: the tail's motion for unit motions of the dynamic degrees of freedom
-  Eigen::LLT<MatX> schur_inactive_;
-  MatX loads_, motions_;  // right-hand sides and solutions of a pass
+  MatX loads_, motions_;  // right-hand sides and solutions of a pass, all nodes
   VecX known_;            // what held nodes and moving obstacles load K with [N/s]
   std::vector<double> unshifted_, elastic_;
   std::string why_;

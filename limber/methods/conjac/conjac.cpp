@@ -84,7 +84,7 @@ class ConJac final : public Stepper {
       report_links(*model.articulation, links_->outcome(), in.h, report);
       report.dofs += model.articulation->mechanism.velocities - static_cast<Index>(links_->dofs().size());
     }
-    report.symbolic_analyses = condensation_->stats().analyses;
+    report.symbolic_analyses = condensation_->analyses();
     report.extra["dynamic_nodes"] = static_cast<double>(
         std::count(memory(state).dynamic.begin(), memory(state).dynamic.end(), std::uint8_t{1}) - attached_);
     if (adaptivity_) report_liveliness(model, state, in, start, report);
@@ -265,7 +265,7 @@ class ConJac final : public Stepper {
       nodes_.chosen = count;
       attached_ = static_cast<std::ptrdiff_t>(attached.size());
     }
-    condensation_.emplace(model, nodes_.nodes, solver_options_);
+    condensation_.emplace(model, nodes_.nodes, solver_options_, links_.has_value());
   }
 
   // The scene's nodes are dynamic, with adaptivity those of lively regions; reserve nodes of a piece only
@@ -351,20 +351,24 @@ class ConJac final : public Stepper {
       c.solve_quasistatic(closing_);
     }
     auto phase = clock_.phase("reduced");
-    reduced_ = {};
-    reduced_.h = in.h;
-    reduced_.M = c.M_r;
-    reduced_.S = c.S;
-    if (contact_.active() > 0) reduced_.S_contact = c.S_contact;
-    reduced_.damping_mass = model.scene->damping_mass;
-    reduced_.damping_stiffness = model.scene->damping_stiffness;
-    reduced_.force = c.f_r;
-    reduced_.k_w = c.k_w;
-    reduced_.m_w = c.m_w;
-    reduced_.momentum = c.p_r;
-    reduced_.predictor = predictor(c.dofs);
-    reduced_.fraction = fraction;
-    reduced_.prepare();
+    reduced_.pieces.clear();
+    const VecX predicted = predictor(c.dofs);
+    for (const CondensedPiece& piece : c.pieces()) {
+      ReducedSystem& reduced = reduced_.pieces.emplace_back();
+      reduced.h = in.h;
+      reduced.M = piece.M_r;
+      reduced.S = piece.S;
+      if (contact_.active() > 0) reduced.S_contact = piece.S_contact;
+      reduced.damping_mass = model.scene->damping_mass;
+      reduced.damping_stiffness = model.scene->damping_stiffness;
+      reduced.force = piece.f_r;
+      reduced.k_w = piece.k_w;
+      reduced.m_w = piece.m_w;
+      reduced.momentum = piece.p_r;
+      reduced.predictor = predicted.segment(piece.begin, piece.J.cols());
+      reduced.fraction = fraction;
+      reduced.prepare();
+    }
     return true;
   }
 
@@ -402,7 +406,7 @@ class ConJac final : public Stepper {
       if (theta > least) ++report.fallbacks["damped_step"];
       return true;
     }
-    if (reduced_.fraction > 0) {
+    if (fraction_ > 0) {
       go_back(start, state);
       return false;
     }
@@ -433,8 +437,9 @@ class ConJac final : public Stepper {
       if (std::find(a.begin(), a.end(), i) == a.end()) d.push_back(i);
     MatX A;
     VecX r;
-    reduced_.linear_implicit_system(beta_, A, r);
-    const MatX M_a = reduced_.M(Eigen::all, a);
+    const ReducedSystem& reduced = reduced_.pieces.front();
+    reduced.linear_implicit_system(beta_, A, r);
+    const MatX M_a = reduced.M(Eigen::all, a);
     r.noalias() -= in.h * (M_a * links_->bias());
     const MatX A_dd = A(d, d), A_ad = A(a, d), A_aa = A(a, a);
     const Eigen::LLT<MatX> llt(A_dd);
@@ -480,7 +485,7 @@ class ConJac final : public Stepper {
     const VecX& w = condensation_->w;
     double work = outer_.dot(state.x - start.x) - dissipated_;
     if (!w.isZero(0)) {
-      const VecX mean_force = reduced_.fraction > 0 ? force_ : VecX(0.5 * (force_ + trial_.f + outer_));
+      const VecX mean_force = fraction_ > 0 ? force_ : VecX(0.5 * (force_ + trial_.f + outer_));
       work += w.dot(model.mass.cwiseProduct(state.v - start.v)) - in.h * w.dot(mean_force);
     }
     double contact = 0;
@@ -553,11 +558,17 @@ class ConJac final : public Stepper {
     const Condensation& c = *condensation_;
     const VecX d = state.v - v;
     const double s = beta_ * in.h * in.h;
-    const MatX A = c.M_r + s * c.S;
-    const VecX dv = A.llt().solve(VecX(c.J.transpose() * model.mass.cwiseProduct(d) + s * (c.S * d(c.dofs))));
-    state.v = v;
-    state.v.noalias() += c.J * dv;
-    state.x.noalias() += in.h * (c.J * dv);
+    VecX dv = c.restrict_to_dynamic(model.mass.cwiseProduct(d));
+    const VecX d_d = d(c.dofs);
+    for (const CondensedPiece& piece : c.pieces()) {
+      const Eigen::Index r = piece.S.rows();
+      const MatX A = piece.M_r + s * piece.S;
+      const VecX rhs = dv.segment(piece.begin, r) + s * (piece.S * d_d.segment(piece.begin, r));
+      dv.segment(piece.begin, r) = A.llt().solve(rhs);
+    }
+    const VecX change = c.extend(dv);
+    state.v = v + change;
+    state.x += in.h * change;
   }
 
   static constexpr std::array kThetas{0.5, 0.55, 0.65, 0.8, 1.0};
@@ -581,7 +592,7 @@ class ConJac final : public Stepper {
   std::optional<LinkCoupling> links_;
   std::ptrdiff_t attached_ = 0;     // nodes that move with links
   std::vector<std::uint8_t> held_;  // by script or by links
-  ReducedSystem reduced_;
+  ReducedSystems reduced_;
   fem::Assembled trial_, next_;
   VecX trial_x_;  // where trial_ was assembled at the start of this step or the end of the last
   std::vector<double> trial_activation_;

@@ -98,4 +98,46 @@ double ReducedSystem::dissipation(const ReducedMotion& motion) const {
   return y.dot(damping_mass * (M * y) + damping_stiffness * (S * y)) / h;
 }
 
+namespace {
+
+template <class Rule>
+ReducedMotion one_by_one(const std::vector<ReducedSystem>& pieces, Rule&& rule) {
+  if (pieces.size() == 1) return rule(pieces.front());
+  Eigen::Index n = 0, begin = 0;
+  for (const ReducedSystem& s : pieces) n += s.M.rows();
+  ReducedMotion all{VecX(n), VecX(n)};
+  for (const ReducedSystem& s : pieces) {
+    const ReducedMotion m = rule(s);
+    all.displacement.segment(begin, s.M.rows()) = m.displacement;
+    all.velocity.segment(begin, s.M.rows()) = m.velocity;
+    begin += s.M.rows();
+  }
+  return all;
+}
+
+}  // namespace
+
+ReducedMotion ReducedSystems::linear_implicit(double beta) const {
+  return one_by_one(pieces, [&](const ReducedSystem& s) { return s.linear_implicit(beta); });
+}
+
+ReducedMotion ReducedSystems::theta(double theta) const {
+  return one_by_one(pieces, [&](const ReducedSystem& s) { return s.theta(theta); });
+}
+
+ReducedMotion ReducedSystems::modal() const {
+  return one_by_one(pieces, [](const ReducedSystem& s) { return s.modal(); });
+}
+
+double ReducedSystems::dissipation(const ReducedMotion& motion) const {
+  double sum = 0;
+  Eigen::Index begin = 0;
+  for (const ReducedSystem& s : pieces) {
+    const Eigen::Index n = s.M.rows();
+    sum += s.dissipation({motion.displacement.segment(begin, n), motion.velocity.segment(begin, n)});
+    begin += n;
+  }
+  return sum;
+}
+
 }  // namespace limber

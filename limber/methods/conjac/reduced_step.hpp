@@ -6,6 +6,7 @@
 
 #include <Eigen/Cholesky>
 #include <string>
+#include <vector>
 
 namespace limber {
 
@@ -59,6 +60,16 @@ struct ReducedSystem {
 
   // factor S, with the contacts' share counted in full
   MatX implicit_stiffness(double factor) const;
+};
+
+// The systems of pieces that do not touch each other's: every rule one by one, motions one after the other.
+struct ReducedSystems {
+  std::vector<ReducedSystem> pieces;
+
+  ReducedMotion linear_implicit(double beta) const;
+  ReducedMotion theta(double theta) const;
+  ReducedMotion modal() const;
+  double dissipation(const ReducedMotion& motion) const;
 };
 
 }  // namespace limber
