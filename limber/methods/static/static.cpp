@@ -22,10 +22,10 @@ struct StaticOptions {
 
 class Static final : public Stepper {
  public:
-  Static(const Scene& scene, const StaticOptions& options)
-      : options_(options), solver_{scene.solver, scene.ordering} {}
+  Static(const Model& model, const StaticOptions& options)
+      : options_(options), solver_(model, {model.scene->solver, model.scene->ordering}) {}
 
-  StepReport step(const Model& model, State& state, const StepInput& in) override {
+  StepReport step(const Model&, State& state, const StepInput& in) override {
     StepReport report;
     clock_.reset();
     {
@@ -33,23 +33,21 @@ class Static final : public Stepper {
       state.v.setZero();
       restore_fixed(in, state.v);
       state.x += in.h * state.v;
-      const StaticResult result =
-          solve_static(model, in, state.x, options_.tolerance, options_.max_iterations, solver_);
+      const StaticResult result = solver_.solve(in, state.x, options_.tolerance, options_.max_iterations);
       if (!result.converged) return fail(report, "no equilibrium found: " + result.why);
       state.v.setZero();
       report.iterations = result.iterations;
       report.residual = result.residual;
     }
     report.dofs = free_dofs(in);
-    report.symbolic_analyses = ++analyses_;
+    report.symbolic_analyses = solver_.analyses();
     report.phases = clock_.phases();
     return report;
   }
 
  private:
   const StaticOptions options_;
-  const CholeskyOptions solver_;
-  long analyses_ = 0;
+  StaticSolver solver_;
   PhaseClock clock_;
 };
 
@@ -58,11 +56,12 @@ class Static final : public Stepper {
 constinit const Method static_method{.spec = {.name = "static",
                                               .summary = "equilibrium at every step: the reference shape",
                                               .entries = kStaticEntries,
-                                              .can = {.free_bodies = false}},
+                                              .can = {.free_bodies = false},
+                                              .remedy = "try loads that grow over more steps, or a larger "
+                                                        "method/tolerance or method/max_iterations"},
                                      .make = [](const Model& model, const nlohmann::json& options,
                                                 const Preparation&) -> std::unique_ptr<Stepper> {
-                                       return std::make_unique<Static>(*model.scene,
-                                                                       StaticOptions::read(options));
+                                       return std::make_unique<Static>(model, StaticOptions::read(options));
                                      }};
 
 }  // namespace limber
