@@ -1,11 +1,14 @@
 #include <limber/rigid/bisp.hpp>
 
 #include <limber/core/error.hpp>
-#include <limber/qp/box_qp.hpp>
+#include <limber/qp/anderson.hpp>
+#include <limber/qp/friction_qp.hpp>
 #include <limber/rigid/friction_report.hpp>
+#include <limber/rigid/inertial_motion.hpp>
 
 #include <fmt/core.h>
 #include <Eigen/Cholesky>
+#include <optional>
 
 namespace limber::rigid {
 namespace {
@@ -22,7 +25,11 @@ void add(const Row& r, double x, VecX& y) {
   if (r.b >= 0) y.segment<6>(6 * r.b) += x * r.jb;
 }
 
-constexpr int kPlainSweeps = 8;  // friction solves before the mean is taken
+// How far inertia and velocities must agree, relative: while friction is sought, and at the end of the step.
+constexpr double kLooseInertia = 1e-6, kInertia = 1e-12;
+constexpr double kStrong = 0.9;     // friction coefficient
+constexpr std::size_t kMemory = 5;  // of the acceleration
+constexpr int kPlainSweeps = 8;     // friction solves before the mean is taken
 // On the scaled diagonal of the friction QP. Feet that stick can squeeze the floor between them with any
 // force: where the mechanism leaves friction undetermined the smallest impulses are taken, as Eq. 3.7 does
 // inside a joint. Less than 1e-6 drowns in the rounding of a step with locked motors, and the force between
@@ -49,7 +56,7 @@ class Bisp {
     StepOutcome out;
     const bool rubs = !tangents_.empty();
     if (!rubs) {
-      solver_rows_.solve(b_, v_, lambda_);
+      out.inertia_settled = solve_rows(b_, kInertia);
     } else {
       start_friction();
       const qp::StaggeredReport report = qp::staggered_projections(
@@ -62,6 +69,10 @@ class Bisp {
         VecX extra;
         multiply_Jt(m_, motion_, f_alpha_ + f_beta_, extra);
         solver_rows_.solve(b_ + extra, v_, lambda_);
+      } else {
+        VecX friction;
+        multiply_Jt(m_, motion_, f_beta_, friction);
+        out.inertia_settled = solve_rows(b_ + friction, kInertia);
       }
     }
     finish(rubs, out);
@@ -78,6 +89,17 @@ class Bisp {
     b_ = reduced_impulse(m_, motion_, system_, s_.h);
     collect_rows(m_, motion_, state_.q, state_.v, t_, s_.h, s_.stabilisation, contacts_, rows_);
     solver_rows_.factor(m_, motion_, solver_, rows_);
+    if (!s_.published) {
+      // b_ and f_m without the explicit quadratic velocity terms, for which gamma of inertial_motion.hpp
+      // stands.
+      inertia_.emplace(m_, motion_, state_.q, s_.h, solver_rows_);
+      b_ -= inertia_->gamma();
+      for (Index i = 0; i < m_.size(); ++i) {
+        const LinkMotion& l = motion_.links[at(i)];
+        const Vec3 w = l.phi.head<3>();
+        system_.f_m.segment<3>(6 * i) += w.cross(l.I * w);
+      }
+    }
     for (std::size_t i = 0; i < surfaces_.size(); ++i) {
       const InnerSurface& s = surfaces_[i];
       const Pose& pose = motion_.links[at(s.a)].pose;
@@ -113,15 +135,28 @@ class Bisp {
 
   bool maximal() const { return s_.published || s_.space == FrictionSpace::kMaximal; }
 
+  // v_ and lambda_ for the right-hand side b, inertia included. False: inertia did not settle.
+  bool solve_rows(const VecX& b, double tolerance) {
+    const auto solve = [&](const VecX& gamma, const VecX& coasted) -> const VecX& {
+      solver_rows_.solve(b + gamma, v_, lambda_, &coasted);
+      return v_;
+    };
+    if (inertia_) return inertia_->settle(solve, tolerance);
+    solver_rows_.solve(b, v_, lambda_);
+    return true;
+  }
+
   // Momentum before the step plus the impulses that are not reactions, 6 per link. The term c is what makes
-  // J v1 the velocity after the step: dJ/dt v, or in the published form only what link axes leave of it.
+  // J v1 the velocity after the step: what link axes leave of dJ/dt v.
   void start_friction() {
-    p0_ = s_.h * system_.f_m;
-    for (Index i = 0; i < m_.size(); ++i) {
-      const LinkMotion& l = motion_.links[at(i)];
-      Vec6 c = l.bias;
-      if (s_.published) c << Vec3::Zero(), l.phi.head<3>().cross(Vec3(l.phi.tail<3>()));
-      p0_.segment<6>(6 * i) += mass_times(m_.links[at(i)], l, l.phi - s_.h * c);
+    if (s_.published) {
+      p0_ = s_.h * system_.f_m;
+      for (Index i = 0; i < m_.size(); ++i) {
+        const LinkMotion& l = motion_.links[at(i)];
+        Vec6 c;
+        c << Vec3::Zero(), l.phi.head<3>().cross(Vec3(l.phi.tail<3>()));
+        p0_.segment<6>(6 * i) += mass_times(m_.links[at(i)], l, l.phi - s_.h * c);
+      }
     }
     inverse_.resize(m_.links.size());
     for (Index i = 0; i < m_.size(); ++i) inverse_[at(i)].compute(system_.A[at(i)]);
@@ -129,6 +164,22 @@ class Bisp {
       start_maximal();
     else
       start_reduced();
+    find_pairs();
+    for (const InnerSurface& surface : surfaces_) strong_ |= surface.mu > kStrong && !s_.published;
+  }
+
+  // Unknowns that are the two directions at one point. The paper bounds each alone.
+  void find_pairs() {
+    pairs_.clear();
+    const auto tangent = [&](Eigen::Index u) -> const Tangent& {
+      return tangents_[maximal() ? at(static_cast<Index>(u)) : at(first_[at(static_cast<Index>(u))])];
+    };
+    for (Eigen::Index u = 0; !s_.published && u + 1 < beta_.size(); ++u) {
+      const Tangent &a = tangent(u), &b = tangent(u + 1);
+      const bool same = a.contact >= 0 ? a.contact == b.contact
+                                       : a.surface >= 0 && a.surface == b.surface && a.point == b.point;
+      if (same) pairs_.push_back(u++);
+    }
   }
 
   // ---- contact: velocities and reactions with friction held
@@ -137,8 +188,15 @@ class Bisp {
   const VecX& contact() {
     VecX friction;
     multiply_Jt(m_, motion_, f_beta_, friction);
-    solver_rows_.solve(b_ + friction, v_, lambda_);
+    solve_rows(b_ + friction, kLooseInertia);
     multiply_J(m_, motion_, v_, phi_);
+    if (inertia_) {
+      // So that M phi - p0_ below is the momentum that the link has gained, less the impulse of known forces.
+      p0_ = s_.h * system_.f_m - inertia_->p1();
+      for (Index i = 0; i < m_.size(); ++i)
+        p0_.segment<6>(6 * i) += mass_times(m_.links[at(i)], motion_.links[at(i)],
+                                            motion_.links[at(i)].phi + phi_.segment<6>(6 * i));
+    }
     // All that the joints give to the links: A phi - momentum and known impulses.
     f_alpha_ = -p0_ - f_beta_;
     for (Index i = 0; i < m_.size(); ++i)
@@ -390,10 +448,19 @@ class Bisp {
     const VecX before = beta_;
     qp::BoxQpOptions options;
     if (!maximal()) options.compliance = kShare;
-    const qp::BoxQpReport report = qp::solve_box_qp(H_, g, -hi, hi, beta_, options);
-    // Where loads and friction chase each other (a leg that jams), the mean of both settles. With many
-    // unknowns per pin plain sweeps converge slowly as it is, and the mean would halve their pace.
-    if (!maximal() && ++sweeps_ > kPlainSweeps) beta_ = (0.5 * (beta_ + before)).eval();
+    const qp::BoxQpReport report = qp::solve_friction_qp(H_, g, hi, pairs_, beta_, options);
+    // Friction of a pin or ball also bears load: turned by a right angle and times mu it comes back as
+    // pressure, and with mu above 1 plain sweeps swing ever wider. Else, where loads and friction chase each
+    // other (a leg that jams), the mean of both settles. With many unknowns per pin plain sweeps converge
+    // slowly as it is, and the mean would halve their pace.
+    if (strong_) {
+      const VecX change = beta_ - before;
+      beta_ = before;
+      acceleration_.advance(change, H_.diagonal().cwiseProduct(change), beta_);
+      qp::into_bounds(hi, pairs_, beta_);
+    } else if (!maximal() && ++sweeps_ > kPlainSweeps) {
+      beta_ = (0.5 * (beta_ + before)).eval();
+    }
     if (!beta_.allFinite())
       throw Error(ErrorKind::kSimulation,
                   fmt::format("joint friction: the quadratic program of {} unknowns failed "
@@ -448,8 +515,11 @@ class Bisp {
         state_.friction = beta_.head(inner_unknowns());
       }
     }
+    if (inertia_)
+      state_.q = VecX(inertia_->q1());
+    else
+      integrate(m_, v_, h, state_.q);
     state_.v = v_;
-    integrate(m_, v_, h, state_.q);
     if ((!m_.loops.empty() || !m_.gears.empty()) && s_.stabilisation.project)
       out.loop_error = project_loops(m_, state_.q);
   }
@@ -493,20 +563,24 @@ class Bisp {
   SystemSolver solver_;
   std::vector<Row> rows_;
   ConstrainedSolver solver_rows_;
-  VecX b_;                      // reduced right-hand side without friction
-  VecX v_, phi_;                // the new velocity, reduced and maximal
-  VecX lambda_;                 // impulses of rows_
-  VecX p0_;                     // see start_friction
-  VecX f_alpha_;                // impulses of the joints on the links
-  VecX f_beta_;                 // impulses of friction on the links
-  VecX outside_;                // impulses of rows_ on the links
-  VecX reaction_;               // per joint, on its child
-  std::vector<VecX> pressure_;  // per surface and point: sum of |multipliers|
+  std::optional<InertialMotion> inertia_;  // none in the published form
+  VecX b_;                                 // reduced right-hand side without friction
+  VecX v_, phi_;                           // the new velocity, reduced and maximal
+  VecX lambda_;                            // impulses of rows_
+  VecX p0_;                                // see start_friction
+  VecX f_alpha_;                           // impulses of the joints on the links
+  VecX f_beta_;                            // impulses of friction on the links
+  VecX outside_;                           // impulses of rows_ on the links
+  VecX reaction_;                          // per joint, on its child
+  std::vector<VecX> pressure_;             // per surface and point: sum of |multipliers|
   std::vector<Tangent> tangents_;
   std::vector<Index> first_;
+  std::vector<Eigen::Index> pairs_;
   MatX H_, reduced_;
   VecX beta_;
-  int sweeps_ = 0;  // friction solves so far
+  int sweeps_ = 0;       // friction solves so far
+  bool strong_ = false;  // a joint has a friction coefficient of about 1 or more
+  qp::Anderson acceleration_{kMemory};
   std::vector<Eigen::LLT<Mat6>> inverse_;
 };
 

@@ -13,6 +13,9 @@
 //    counts the quadratic velocity term twice. We include it; the last contact solve is then the result.
 //  - Eq. 3.8b solves a second, maximal QP whose external impulses differ from those that act. We use those of
 //    Eq. 3.8c, which needs no second QP.
+//  - the quadratic velocity terms (gyroscopic torque, dJ/dt v) of Eq. 3.6 are explicit and gain energy, much
+//  of it
+//    where links spin fast. Ours keep momentum and energy: inertial_motion.hpp.
 //  - friction may be solved in joint velocities (kReduced): one unknown per pin or slider instead of eight.
 #pragma once
 
@@ -47,10 +50,11 @@ struct JointState {
 
 struct StepOutcome {
   bool converged = true;
-  int iterations = 1;     // contact solves
-  double change = 0;      // last relative change of the reactions
-  double loop_error = 0;  // after projection [m]
-  VecX motor;             // per velocity: torque of speed motors [N m or N], zero elsewhere
+  bool inertia_settled = true;  // inertial_motion.hpp
+  int iterations = 1;           // contact solves
+  double change = 0;            // last relative change of the reactions
+  double loop_error = 0;        // after projection [m]
+  VecX motor;                   // per velocity: torque of speed motors [N m or N], zero elsewhere
   VecX
       friction_torque;  // per inner surface: friction torque about a pin, force along a slider, torque's norm
   VecX dry_friction;    // per velocity: torque of dry friction [N m or N]

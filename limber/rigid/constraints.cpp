@@ -261,7 +261,7 @@ VecX ConstrainedSolver::response(const VecX& b) const {
   return v;
 }
 
-void ConstrainedSolver::solve(const VecX& b, VecX& v, VecX& lambda) const {
+void ConstrainedSolver::solve(const VecX& b, VecX& v, VecX& lambda, const VecX* coasted) const {
   if (!unilateral_) {
     solve_bilateral(b, v, lambda);
     return;
@@ -274,6 +274,7 @@ void ConstrainedSolver::solve(const VecX& b, VecX& v, VecX& lambda) const {
   for (Index i = 0; i < n; ++i) {
     const Row& r = (*rows_)[at(i)];
     g[i] = Gt_.col(i).dot(v) - r.rhs;
+    if (r.unilateral && coasted) g[i] -= 0.5 * Gt_.col(i).dot(*coasted);
     lo[i] = r.unilateral ? 0.0 : -kInf;
     hi[i] = kInf;
     if (idle_[at(i)]) g[i] = lo[i] = hi[i] = 0;

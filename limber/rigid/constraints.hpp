@@ -65,8 +65,9 @@ class ConstrainedSolver {
   void factor(const Mechanism& mechanism, const Motion& motion, const SystemSolver& solver,
               const std::vector<Row>& rows);
   // The velocity v and the impulses lambda [N s or N m s] for the right-hand side b; `lambda` is also the
-  // warm start.
-  void solve(const VecX& b, VecX& v, VecX& lambda) const;
+  // warm start. `coasted`: the share of v that inertia alone adds over the step (inertial_motion.hpp), of
+  // which the joints move by half only; unilateral rows bound the motion.
+  void solve(const VecX& b, VecX& v, VecX& lambda, const VecX* coasted = nullptr) const;
   // The same with the unilateral impulses held at their value in `lambda`; only bilateral ones are found.
   void solve_bilateral(const VecX& b, VecX& v, VecX& lambda) const;
 

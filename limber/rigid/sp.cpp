@@ -1,7 +1,7 @@
 #include <limber/rigid/sp.hpp>
 
 #include <limber/core/error.hpp>
-#include <limber/qp/box_qp.hpp>
+#include <limber/qp/friction_qp.hpp>
 #include <limber/rigid/friction_report.hpp>
 
 #include <fmt/core.h>
@@ -284,6 +284,11 @@ class Sp {
                                static_cast<Index>(k), -1, -1});
     }
     inner_tangents_ = static_cast<Index>(tangents_.size());
+    for (Eigen::Index i = 0; i + 1 < inner_tangents_; ++i) {
+      const ContactRow &a = tangents_[static_cast<std::size_t>(i)],
+                       &b = tangents_[static_cast<std::size_t>(i) + 1];
+      if (a.surface == b.surface && a.point == b.point) pairs_.push_back(i++);
+    }
     for (Index i = 0; i < m_.size(); ++i)
       if (m_.joints[at(i)].dry_friction > 0)
         tangents_.push_back({axis_row(m_, motion_, i), false, -1, -1, -1, i});
@@ -292,6 +297,7 @@ class Sp {
       if (!(c.mu > 0)) continue;
       Vec3 t1, t2;
       rigid::tangents(c.n, t1, t2);
+      pairs_.push_back(static_cast<Eigen::Index>(tangents_.size()));
       for (const Vec3& d : {t1, t2})
         tangents_.push_back({sliding_row(motion_, c, d), false, -1, -1, static_cast<Index>(i), -1});
     }
@@ -414,7 +420,7 @@ class Sp {
       }
       hi[i] = pressure * (t.inner ? surfaces_[at(t.surface)].mu : contacts_[at(t.contact)].mu);
     }
-    qp::solve_box_qp(tangential_, g, -hi, hi, beta_);
+    qp::solve_friction_qp(tangential_, g, hi, pairs_, beta_);
     f_beta_ = impulses(tangents_, beta_);
     return true;
   }
@@ -473,6 +479,7 @@ class Sp {
   std::vector<Columns> free_;  // free directions of each joint, as twists about its origin
   std::vector<Eigen::LLT<Mat6>> A_;
   std::vector<ContactRow> rows_, tangents_;
+  std::vector<Eigen::Index> pairs_;  // of tangents at one point
   Index inner_tangents_ = 0;
   MatX normal_, tangential_;
   VecX p0_, alpha_, beta_, f_alpha_, f_beta_, phi_;

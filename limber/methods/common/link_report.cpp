@@ -31,6 +31,7 @@ void report_links(const rigid::Articulation& a, const rigid::StepOutcome& out, d
   report.iterations = out.iterations;
   report.contacts += static_cast<Index>((out.contact_normal.array() > 0).count());
   if (!out.converged) report.fallbacks["friction_not_converged"] = 1;
+  if (!out.inertia_settled) report.fallbacks["inertia_not_converged"] = 1;
 }
 
 MethodFields link_fields(const rigid::Articulation& a, const rigid::StepOutcome& out) {

@@ -6,6 +6,8 @@
 #include <limber/rigid/sp.hpp>
 #include <limber/sim/model.hpp>
 
+#include <fmt/format.h>
+
 namespace limber {
 namespace {
 
@@ -56,6 +58,8 @@ struct JointsMemory {
   }
 };
 
+constexpr double kNoticeable = 1e-3;  // squared relative change of the reactions
+
 class Joints final : public Stepper {
  public:
   Joints(const Scene& scene, const JointsOptions& o) : maximal_(o.maximal), share_(o.stabilisation) {
@@ -79,6 +83,7 @@ class Joints final : public Stepper {
     }
     const rigid::Articulation& a = *model.articulation;
     report_links(a, outcome_, in.h, report);
+    warn(in, report);
     report.dofs = maximal_ ? 6 * a.mechanism.size() : a.mechanism.velocities;
     report.phases = clock_.phases();
     return report;
@@ -103,6 +108,29 @@ class Joints final : public Stepper {
   }
 
  private:
+  // A run in which no step settles looks like a calm mechanism: say so at the first such step, and at the
+  // 10th, the 100th, ...
+  void warn(const StepInput& in, StepReport& report) {
+    const auto due = [](long& count, bool trouble) {
+      if (!trouble) return false;
+      long n = ++count;
+      while (n % 10 == 0) n /= 10;
+      return n == 1;
+    };
+    // Four corners that share a load in many ways can swing a little for ever; that moves nothing.
+    if (due(unsettled_, !outcome_.converged && outcome_.change > kNoticeable))
+      report.warnings.push_back(fmt::format(
+          "friction did not settle in {} contact solves (change {:.2g}, {} step{} so far): its forces are "
+          "not "
+          "reliable; a smaller time step, a larger method/tolerance or method/max_iterations help",
+          outcome_.iterations, outcome_.change, unsettled_, unsettled_ == 1 ? "" : "s"));
+    if (due(unspun_, !outcome_.inertia_settled))
+      report.warnings.push_back(fmt::format(
+          "links turn too far in one step of {:.3g} s for their inertia to be solved ({} step{} so far): "
+          "a smaller time step helps",
+          in.h, unspun_, unspun_ == 1 ? "" : "s"));
+  }
+
   std::vector<rigid::Contact> contacts(const Model& model, const rigid::JointState& joints,
                                        const StepInput& in) {
     auto phase = clock_.phase("contact");
@@ -155,7 +183,8 @@ class Joints final : public Stepper {
   const double share_;  // of a gap that sp closes per step
   rigid::StepSettings settings_;
   rigid::Motion motion_;
-  rigid::StepOutcome outcome_;  // of the last step, for pictures
+  rigid::StepOutcome outcome_;       // of the last step, for pictures
+  long unsettled_ = 0, unspun_ = 0;  // steps, for the pace of warnings
   PhaseClock clock_;
 };
 
