@@ -82,15 +82,43 @@ BodyContact::Gap BodyContact::gap(const Pair& pair, const VecX& x) {
 BodyContact::Pair BodyContact::start(Pair pair, bool inside) const {
   if (!inside) return pair;
   const Gap at = gap(pair, x0_);
-  pair.start = std::min(0.0, at.value);
+  pair.start = std::min(0.0, options_.damping > 0 ? gap(pair, c_).value : at.value);
   pair.limit = options_.friction * -pair.stiffness * ramp(at.value, kSoft * surfaces_.edge()).first;
+  rub(at, pair);
+  return pair;
+}
+
+// Where friction acts.
+void BodyContact::rub(const Gap& at, Pair& pair) const {
   pair.n = at.n;
   pair.weight = at.w;
+  pair.origin.setZero();
   for (int i = 0; i < 4; ++i) {
     pair.origin += pair.weight[i] * Vec3(node(c_, pair.nodes[i]));
     if (std::abs(pair.weight[i]) > kFar) pair.limit = 0;
   }
-  return pair;
+}
+
+double BodyContact::normal_force(const Pair& pair, double gap) const {
+  const Ramp in = ramp(gap, kSoft * surfaces_.edge()),
+             deeper = ramp(gap - pair.start, g_ * options_.slip_speed);
+  return -pair.stiffness * (in.first + options_.damping / g_ * deeper.first);
+}
+
+ContactEnergy::Revision BodyContact::revise_friction(const VecX& x) {
+  ContactEnergy::Revision out;
+  if (!(options_.friction > 0)) return out;
+  for (Pair& pair : pairs_) {
+    const Gap at = gap(pair, x);
+    const double before = pair.limit;
+    pair.limit = options_.friction * normal_force(pair, at.value);
+    if (before == 0 && pair.limit > 0) rub(at, pair);
+    for (int i = 0; i < 4; ++i)
+      if (std::abs(pair.weight[i]) > kFar) pair.limit = 0;
+    out.change += std::abs(pair.limit - before);
+    out.sum += pair.limit;
+  }
+  return out;
 }
 
 void BodyContact::pose(const VecX& x0, const VecX& guess, const VecX& c, double g) {

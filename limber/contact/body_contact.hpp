@@ -15,6 +15,7 @@
 #pragma once
 
 #include <limber/contact/body_surfaces.hpp>
+#include <limber/contact/contact_energy.hpp>
 #include <limber/contact/contact_rows.hpp>
 #include <limber/linalg/block_matrix.hpp>
 
@@ -38,7 +39,7 @@ class BodyContact {
     Index site = -1, piece = -1, face = -1;      // of BodySurfaces
     std::array<Index, 4> nodes{-1, -1, -1, -1};  // the node, and the corners of the face
     double stiffness = 0;                        // K [N/m]
-    double start = 0;                            // min(0, gap) at the start of the step [m]
+    double start = 0;                            // min(0, gap_c), as in ContactEnergy [m]
     double limit = 0;                            // mu N [N]
     Vec3 n = Vec3::Zero();                       // of friction
     std::array<double, 4> weight{};              // of friction: 1, -b
@@ -52,6 +53,8 @@ class BodyContact {
   // Adds pairs that are missing at x and gives other faces to nodes that have come round an edge; false: all
   // is well.
   bool revise(const VecX& x);
+  // As in ContactEnergy.
+  ContactEnergy::Revision revise_friction(const VecX& x);
   // Nodes that have gone through a body, seen by the last revise().
   const std::vector<Index>& tunnelled() const { return tunnelled_; }
 
@@ -85,6 +88,8 @@ class BodyContact {
   static Gap gap(const Pair& pair, const VecX& x);
   Pair make_pair(Index site, Index piece, Index face) const;
   Pair start(Pair pair, bool inside) const;
+  void rub(const Gap& at, Pair& pair) const;
+  double normal_force(const Pair& pair, double gap) const;
 
   BodyContactOptions options_;
   BodySurfaces surfaces_;

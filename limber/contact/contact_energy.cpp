@@ -52,10 +52,13 @@ void ContactEnergy::pose(const VecX& x0, double t0, const VecX& guess, double t,
         a.node = i;
         a.obstacle = static_cast<Index>(o);
         a.stiffness = model_.stiffness[k];
-        a.start = std::min(0.0, now.distance);
-        a.limit = model_.obstacles[o].friction * -a.stiffness * a.start;
+        a.mu = model_.obstacles[o].friction;
+        a.limit = a.mu * a.stiffness * -std::min(0.0, now.distance);
         a.n = now.n;
         a.origin = Vec3(node(c, i)) + (t > t0 ? g / (t - t0) : 0.0) * travel;
+        a.start = damping_ > 0
+                      ? std::min(0.0, closest_point(model_.obstacles[o], placement_[o], a.origin).distance)
+                      : std::min(0.0, now.distance);
         a.expected = node(guess, i);
         a.clearance = std::max(
             0.0, closest_point(model_.obstacles[o], placement_[o], a.expected).distance - kRounding * reach);
@@ -74,6 +77,26 @@ bool ContactEnergy::touching(const VecX& x) const {
     return a.limit > 0 || (!a.clear(node(x, a.node)) &&
                            closest_point(model_.obstacles[o], placement_[o], node(x, a.node)).distance < 0);
   });
+}
+
+ContactEnergy::Revision ContactEnergy::revise_friction(const VecX& x) {
+  Revision out;
+  const double slip = g_ * slip_speed_;
+  for (Candidate& a : candidates_) {
+    if (!(a.mu > 0)) continue;
+    const Vec3 xi = node(x, a.node);
+    if (a.limit == 0 && a.clear(xi)) continue;
+    const auto o = static_cast<std::size_t>(a.obstacle);
+    const SurfacePoint at = closest_point(model_.obstacles[o], placement_[o], xi);
+    const double normal =
+        -a.stiffness * (std::min(0.0, at.distance) + damping_ / g_ * ramp(at.distance - a.start, slip).first);
+    const double limit = a.mu * normal;
+    out.change += std::abs(limit - a.limit);
+    out.sum += limit;
+    if (a.limit == 0) a.n = at.n;
+    a.limit = limit;
+  }
+  return out;
 }
 
 double ContactEnergy::add_force(const VecX& x, VecX& f) const {

@@ -1,15 +1,16 @@
 // Contact with obstacles as an energy of the nodes' positions, for solvers that go down an energy.
 //
 //   E(x) = K/2 min(0, gap(x))^2                                      penalty [J]
-//        + d K / g  ramp(gap(x) - min(0, gap_k))                     damping: resists going deeper only
+//        + d K / g  ramp(gap(x) - min(0, gap_c))                     damping: resists going deeper only
 //        + mu N s(|P (x - c - g w)|)                                 friction
 //
-// gap is the signed distance from the obstacle where it is at the end of the stage, gap_k that of the start
-// of the step, g the stage's effective time step and (x - c)/g its velocity, w that of the obstacle's point,
-// P = I - n nT. ramp and s (ramp.hpp) are smooth over e = g times the slip speed: friction is viscous below
-// the slip speed and Coulomb's above it. N and n of friction are those of the start of the step (lagged),
-// which is what makes it the gradient of an energy. gap's own second derivative is left out of the stiffness,
-// which is positive semi-definite for it.
+// gap is the signed distance from the obstacle where it is at the end of the stage, g the stage's effective
+// time step and (x - c)/g its velocity, w that of the obstacle's point, gap_c the distance of c + g w (so
+// that (gap - gap_c)/g is the integrator's own rate), P = I - n nT. ramp and s (ramp.hpp) are smooth over e =
+// g times the slip speed: friction is viscous below the slip speed and Coulomb's above it. N and n of
+// friction do not depend on x while a stage is solved, which is what makes it the gradient of an energy: they
+// are those of the start of the step, and then those of the solution (revise_friction), until both agree.
+// gap's own second derivative is left out of the stiffness, which is positive semi-definite for it.
 #pragma once
 
 #include <limber/contact/detect.hpp>
@@ -35,6 +36,13 @@ class ContactEnergy {
   // Adds the stiffness at x to A's diagonal blocks.
   void add_stiffness(const VecX& x, BlockMatrix& A) const;
 
+  // Sets mu N to what the normal forces at x give, springs and damping. The sum of what has changed and the
+  // sum of all, both [N].
+  struct Revision {
+    double change = 0, sum = 0;
+  };
+  Revision revise_friction(const VecX& x);
+
   // Whether a node is inside an obstacle at the start or at the expected end of the stage.
   bool touching() const { return touching_; }
   // Whether a contact has a stiffness at x.
@@ -46,8 +54,8 @@ class ContactEnergy {
   struct Candidate {
     Index node = -1, obstacle = -1;
     double stiffness = 0;        // K [N/m]
-    double start = 0;            // min(0, gap_k) [m]
-    double limit = 0;            // mu N [N]
+    double start = 0;            // min(0, gap_c) [m]
+    double mu = 0, limit = 0;    // mu, mu N [N]
     Vec3 n = Vec3::Zero();       // of friction
     Vec3 origin = Vec3::Zero();  // c + g w [m]
     // No node that is nearer than `clearance` to `expected` is inside: most need no look at the surface.

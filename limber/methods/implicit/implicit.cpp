@@ -16,7 +16,7 @@
 namespace limber {
 namespace {
 
-constexpr int kContactRevisions = 2;
+constexpr int kContactRevisions = 2, kFrictionRevisions = 4;
 const double kAlpha = 1 - std::sqrt(0.5);  // of SDIRK2, (2 - sqrt 2)/2
 
 class Implicit final : public Stepper {
@@ -60,6 +60,7 @@ class Implicit final : public Stepper {
     ImplicitMemory& kept = memory(state);
     stage_.set_coupled(kept.coupled_nodes);
     tunnelled_.clear();
+    friction_revisions_ = 0;
     total_ = {};
     solver_.begin_step();
     const VecX x = state.x, v = state.v;
@@ -164,16 +165,31 @@ class Implicit final : public Stepper {
         break;
       }
       ++total_.fallbacks["contact_revision"];
-      {
-        auto phase = clock_.phase("force");
-        stage_.evaluate(x, standing_);
-        ++total_.evaluations;
+      r = solve_again(state, context, x);
+    }
+    // Coulomb's law holds between the forces of this stage, not between friction and an older normal force:
+    // where contacts tremble the two are far apart.
+    for (int k = 0; r.converged && revise_friction(x); ++k) {
+      if (k == kFrictionRevisions) {
+        ++total_.fallbacks["friction_unsettled"];
+        break;
       }
-      r = solver_.solve(stage_, context, memory(state).factor, x, standing_, clock_);
-      add(r);
+      ++friction_revisions_;
+      r = solve_again(state, context, x);
     }
     if (const int n = stage_.uncoupled(x)) total_.fallbacks["uncoupled_contact"] += n;
     return r.converged;
+  }
+
+  SolverReport solve_again(State& state, const StageContext& context, VecX& x) {
+    {
+      auto phase = clock_.phase("force");
+      stage_.evaluate(x, standing_);
+      ++total_.evaluations;
+    }
+    SolverReport r = solver_.solve(stage_, context, memory(state).factor, x, standing_, clock_);
+    add(r);
+    return r;
   }
 
   void pose_contact(State& state, const VecX& x0, double t0, const VecX& guess, double t) {
@@ -188,6 +204,11 @@ class Implicit final : public Stepper {
     const bool changed = stage_.revise_contact(x);
     if (stage_.pattern_changes() != before) solver_.forget(memory(state).factor);
     return changed;
+  }
+
+  bool revise_friction(const VecX& x) {
+    auto phase = clock_.phase("contact");
+    return stage_.revise_friction(x);
   }
 
   void note_tunnelled() {
@@ -266,6 +287,7 @@ class Implicit final : public Stepper {
             "{} node{} went through a body, the first is node {}: a smaller time step or a finer mesh helps",
             tunnelled_.size(), tunnelled_.size() == 1 ? "" : "s", tunnelled_.front()));
     }
+    if (stage_.bodies() || !model.contact.empty()) report.extra["friction_revisions"] = friction_revisions_;
     if (model.contact.empty()) return;
     auto phase = clock_.phase("contact");
     double deepest = 0;
@@ -299,6 +321,7 @@ class Implicit final : public Stepper {
   ImplicitStage stage_;
   ImplicitStage::Point moving_, standing_;
   SolverReport total_;
+  int friction_revisions_ = 0;    // solves of this step with new normal forces for friction
   std::vector<Index> tunnelled_;  // nodes that went through a body in this step
   BlockMatrix A_;
   PhaseClock clock_;

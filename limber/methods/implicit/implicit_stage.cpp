@@ -1,6 +1,7 @@
 #include <limber/methods/implicit/implicit_stage.hpp>
 
 #include <limber/core/parallel.hpp>
+#include <limber/fem/rounding.hpp>
 #include <limber/methods/common/system.hpp>
 
 #include <algorithm>
@@ -10,8 +11,9 @@
 namespace limber {
 namespace {
 
-constexpr double kContactMargin = 0.01;  // of the bodies' size
-constexpr std::size_t kSpare = 2;        // how many times more pairs than needed a new pattern may have
+constexpr double kContactMargin = 0.01;      // of the bodies' size
+constexpr double kFrictionTolerance = 0.01;  // of the sum of all normal forces
+constexpr std::size_t kSpare = 2;            // how many times more pairs than needed a new pattern may have
 
 }  // namespace
 
@@ -25,18 +27,9 @@ ImplicitStage::ImplicitStage(const Model& model, const StageOptions& options)
     bodies_.emplace(model.mesh,
                     BodyContactOptions{model.scene->contact.stiffness, model.scene->contact.friction,
                                        options.contact_damping, options.slip_speed});
-  const std::vector<double>& volume = fem::rest_volume(*model.elements);
-  double squares = 0;
-  for (std::size_t e = 0; e < volume.size(); ++e) {
-    const ElementMaterial& m = model.mesh.material[e];
-    elastic_scale_ += m.young * volume[e];
-    const bool plane = model.mesh.elements[e][3] < 0;
-    const double edge = plane ? std::sqrt(volume[e] / m.thickness) : std::cbrt(volume[e]);
-    const double modulus =  // of a plane wave
-        m.young * (1 - m.poisson) / ((1 + m.poisson) * (1 - 2 * m.poisson)) + m.fibre_stiffness;
-    squares += std::pow(modulus * volume[e] / (edge * edge), 2);
-  }
-  force_rounding_ = 0.5 * std::numeric_limits<double>::epsilon() * std::sqrt(squares);
+  const fem::Rounding rounding = fem::rounding(model.mesh, fem::rest_volume(*model.elements));
+  elastic_scale_ = rounding.energy;
+  force_rounding_ = rounding.force;
 }
 
 void ImplicitStage::pose(const StepInput& in, const StageRule& rule, const KnownState& s0,
@@ -96,6 +89,16 @@ bool ImplicitStage::revise_contact(const VecX& x) {
   if (!bodies_ || !bodies_->revise(x)) return false;
   cover_pairs(x, x);
   return true;
+}
+
+bool ImplicitStage::revise_friction(const VecX& x) {
+  ContactEnergy::Revision all = contact_.revise_friction(x);
+  if (bodies_) {
+    const ContactEnergy::Revision between = bodies_->revise_friction(x);
+    all.change += between.change;
+    all.sum += between.sum;
+  }
+  return all.change > kFrictionTolerance * all.sum;
 }
 
 bool ImplicitStage::covered(const BodyContact::Pair& pair) const {

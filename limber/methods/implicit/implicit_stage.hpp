@@ -72,6 +72,8 @@ class ImplicitStage {
   void pose_contact(const VecX& x0, double t0, const VecX& guess, double t);
   // Compares the contacts between bodies with where nodes have come to. True: the problem has changed.
   bool revise_contact(const VecX& x);
+  // Gives friction the normal forces at x. True: they differ from those that it had by more than a hundredth.
+  bool revise_friction(const VecX& x);
   const BodyContact* bodies() const { return bodies_ ? &*bodies_ : nullptr; }
 
   // Contacts between bodies couple nodes that no element joins: A has the blocks of the elements and of many
