@@ -13,7 +13,7 @@ namespace limber {
 namespace {
 
 constexpr std::ptrdiff_t kStretch = 64;  // nodes per piece of work
-constexpr double kInside = 1e-9;         // least barycentric coordinate of a node that is inside
+constexpr double kInside = 1e-9;         // of a tetrahedron: a node so near its faces is on them
 constexpr double kCrossing = -1e-3;      // and of a point where a node goes through a face
 constexpr double kSameWay = 0.5;         // cosine between faces that look the same way
 constexpr double kOpposed = -0.3;  // cosine between a node's normal and a face of its own piece it can meet
@@ -214,12 +214,16 @@ Index BodySurfaces::holds_node(Index v, const Vec3& p, const Piece& piece, const
     if (!(det > 0)) continue;
     const double l[4] = {tet_det(p, b, c, d) / det, tet_det(a, p, c, d) / det, tet_det(a, b, p, d) / det,
                          tet_det(a, b, c, p) / det};
-    if (!(*std::min_element(l, l + 4) > kInside)) continue;
+    // On a face between two tetrahedra is inside (bodies of the same grid have their nodes there), on the
+    // surface is not.
+    if (!(*std::min_element(l, l + 4) > -kInside)) continue;
     Vec3 X = Vec3::Zero();
     for (int i = 0; i < 4; ++i) X += l[i] * rest_[t[i]];
     const Index f = rest_face(X, piece);
     if (f < 0 || std::find(faces_[f].begin(), faces_[f].end(), v) != faces_[f].end()) continue;
-    return f;
+    const Tri& s = faces_[f];
+    const Vec3 surface = nearest_on_triangle(X, rest_[s[0]], rest_[s[1]], rest_[s[2]]);
+    if ((X - surface).norm() > kInside * edge_) return f;
   }
   return -1;
 }

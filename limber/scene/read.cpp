@@ -313,8 +313,9 @@ Scene read_resolved(const Json& resolved, const Marks& marks) {
   each(root["events"], [&](const Node& n) { scene.events.push_back(read_event(n)); });
   each(root["obstacles"], [&](const Node& n) { scene.obstacles.push_back(read_obstacle(n)); });
   const Node contact = root["contact"];
-  scene.contact = {contact.number("stiffness"), contact.number("alpha"), contact.number("friction"),
-                   contact.text("rule")};
+  scene.contact = {contact.number("stiffness"), 0.0, contact.number("friction"), contact.text("rule")};
+  // Under the filter alpha is no spring but a drag (docs/methods/contact.md).
+  scene.contact.alpha = contact.maybe("alpha").value_or(scene.contact.rule == "filter" ? 0.0 : 0.1);
   const Node output = root["output"];
   scene.output.every = output.get<Index>("every");
   scene.output.checkpoint_every = output.get<Index>("checkpoint_every");

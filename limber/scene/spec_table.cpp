@@ -267,9 +267,10 @@ constexpr Entry kEntries[] = {
 
     {.path = "/contact", .type = kObject, .fallback = "{}", .text = "Contact of nodes with obstacles."},
     {.path = "/contact/stiffness", .type = kNumber, .unit = "N/m", .fallback = "0", .range = at_least(0), .text = "Penalty stiffness per node; 0: chosen from the material."},
-    {.path = "/contact/alpha", .type = kNumber, .fallback = "0.1", .range = within(0, 1), .text = "Tangential share of the penalty: friction holds a node with alpha times the stiffness."},
+    {.path = "/contact/alpha", .type = kNumber, .range = within(0, 1), .text = "Tangential share of the penalty: friction holds a node with alpha times the stiffness. Left out: 0.1; with the rule filter, where it is a drag on everything that slides, 0."},
     {.path = "/contact/friction", .type = kNumber, .fallback = "0.3", .range = at_least(0), .aliases = "mu", .text = "Friction coefficient."},
     {.path = "/contact/rule", .type = kEnum, .fallback = "\"anchored\"", .values = "anchored filter", .text = "Friction as springs that slip at the limit of friction, or the ConJac paper's: velocities are filtered after the step."},
+    {.path = "/contact/overlap", .type = kEnum, .fallback = "\"refuse\"", .values = "refuse accept", .text = "Bodies that start deep inside an obstacle, or inside each other where they can touch: an error that names them, or left to contact, which pushes them out as it can."},
 
     {.path = "/output", .type = kObject, .fallback = "{}", .text = "What is written to the run folder."},
     {.path = "/output/every", .type = kInteger, .fallback = "1", .range = within(1, 1e9), .aliases = "skip stride", .text = "Record a frame every this many steps."},

@@ -18,6 +18,18 @@ std::vector<std::string> advice(const Model& model) {
   if (!scene.obstacles.empty() && !can.obstacles)
     out.push_back(
         fmt::format("method \"{}\" does not look at obstacles: bodies pass through them", scene.method));
+  if (!scene.obstacles.empty() && scene.contact.rule == "filter" && scene.contact.alpha > 0) {
+    // The closest point goes along with a node, so alpha adds no force, only stiffness: m v1 = m v0 - h^2
+    // alpha K v1.
+    double ratio = 0;
+    for (std::size_t k = 0; k < model.contact.nodes.size(); ++k)
+      ratio = std::max(ratio, scene.h * scene.h * scene.contact.alpha * model.contact.stiffness[k] /
+                                  model.mass[3 * model.contact.nodes[k]]);
+    out.push_back(fmt::format(
+        "contact/alpha is a drag under the rule \"filter\", besides friction: a node that slides loses "
+        "up to {:.3g} % of its speed in a step by it; leave alpha out, or set it to 0",
+        100 * ratio / (1 + ratio)));
+  }
   for (const Body& body : model.bodies) {
     Vec3 low = Vec3::Constant(INFINITY), high = -low;
     for (Index e = body.elements.begin; e < body.elements.end; ++e)

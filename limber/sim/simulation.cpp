@@ -4,6 +4,7 @@
 #include <limber/fem/assemble.hpp>
 #include <limber/rigid/articulation.hpp>
 #include <limber/sim/contact_state.hpp>
+#include <limber/sim/overlap.hpp>
 #include <limber/sim/topology.hpp>
 
 #include <Eigen/Geometry>
@@ -116,6 +117,7 @@ Simulation::Simulation(std::shared_ptr<const Scene> scene, Preparation preparati
   check_method_fits(*base_, method_->spec);
   state_ = initial_state(*base_);
   notices_ = base_->notices;
+  for (std::string& notice : check_start(*base_, state_.x)) notices_.push_back(std::move(notice));
   use(base_, make_stepper(*base_));
 }
 
@@ -256,6 +258,10 @@ StepReport Simulation::step() {
   behind_ = reduced;
   for (std::size_t c = 0; c < model_->activations.size(); ++c)
     report.extra["activation/" + model_->activations[c]] = input.activation[c];
+  if (report.inverted > 0 && !std::exchange(inverted_, true))
+    notices_.push_back(fmt::format(
+        "step {} (t = {:.6g} s): {} element{} turned inside out; steps.csv counts them (inverted)",
+        state_.step, state_.t, report.inverted, report.inverted == 1 ? " is" : "s are"));
   for (const std::string& warning : report.warnings)
     notices_.push_back(fmt::format("step {} (t = {:.6g} s): {}", state_.step, state_.t, warning));
   ++state_.step;

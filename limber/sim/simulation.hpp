@@ -75,6 +75,7 @@ class Simulation {
   mutable bool behind_ = false;  // the nodes have not been moved since the last step of a reduced method
   State before_;                 // a step, where the method needs it
   std::vector<std::string> notices_;
+  bool inverted_ = false;  // said so already
 };
 
 }  // namespace limber

@@ -239,5 +239,25 @@ TEST(Contact, FilteredFrictionSlowsASlidingBlock) {
   }
 }
 
+// With its own default alpha the filter is Coulomb's law; with 0.1 of the stiffness a block stops in two
+// steps.
+TEST(Contact, FilteredFrictionIsCoulombsWithoutAlpha) {
+  for (const char* method : kMethods) {
+    auto s = block(method);
+    s->contact.rule = "filter";
+    s->contact.alpha = 0;
+    s->bodies[0].velocity = {1, 0, 0};
+    s->damping_stiffness = 2e-3;
+    Simulation sim = simulate(s);
+    const double mass = sim.model().mass.sum() / 3;
+    run(sim, 10);
+    const double before = measure(sim.model(), sim.state(), {}).momentum[0] / mass;
+    run(sim, 30);
+    const double rate = (before - measure(sim.model(), sim.state(), {}).momentum[0] / mass) / (30 * s->h);
+    // ConJac has friction of quasistatic nodes in the sense of least squares only (section 7 of the paper).
+    EXPECT_NEAR(rate, .3 * kG, (method == kMethods[0] ? .1 : .3) * .3 * kG) << method;
+  }
+}
+
 }  // namespace
 }  // namespace limber::test

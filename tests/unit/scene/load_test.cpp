@@ -363,5 +363,12 @@ TEST_F(Files, UnreadableFiles) {
   }
 }
 
+// Under the filter alpha is a drag: it is there only when somebody asks for it.
+TEST(Load, AlphaOfContactDependsOnTheRule) {
+  EXPECT_EQ(good(with("")).contact.alpha, 0.1);
+  EXPECT_EQ(good(with(", \"contact\": {\"rule\": \"filter\"}")).contact.alpha, 0);
+  EXPECT_EQ(good(with(", \"contact\": {\"rule\": \"filter\", \"alpha\": 0.2}")).contact.alpha, 0.2);
+}
+
 }  // namespace
 }  // namespace limber
