@@ -32,17 +32,26 @@ Recorder::Recorder(RunFolder& folder, const Simulation& simulation)
   const std::filesystem::path recording = folder.file("replay.lmr");
   if (folder.start()) {
     const State& state = folder.start()->state;
-    earlier_wall_ = folder.start()->notes.value("wall", 0.0);
-    if (table_.kept().empty() || table_.kept().back().first != state.step)
-      notices_.push_back(
-          fmt::format("{}: rows before step {} are missing", folder.file("steps.csv").string(), state.step));
+    const nlohmann::json& notes = folder.start()->notes;
+    if (notes.is_object() && notes.contains("wall") && notes["wall"].is_number())
+      earlier_wall_ = notes["wall"];
+    if (notes.is_object() && notes.contains("fallbacks") && notes["fallbacks"].is_object())
+      for (const auto& [name, count] : notes["fallbacks"].items())
+        if (count.is_number_integer()) fallbacks_[name] = count;
+    const std::string rows = folder.file("steps.csv").string();
+    if (table_.damaged() > 0)
+      notices_.push_back(fmt::format("{}: {} damaged row{} removed", rows, table_.damaged(),
+                                     table_.damaged() == 1 ? " was" : "s were"));
+    const auto complete = static_cast<std::size_t>(state.step) + 1;
+    if (table_.kept().size() < complete)
+      notices_.push_back(fmt::format("{}: {} rows before step {} are missing", rows,
+                                     complete - table_.kept().size(), state.step));
     for (const auto& [step, t] : table_.kept()) {
       const std::string name = "frames/" + frame_name(step, ".vtu");
       std::error_code ec;
       if (std::filesystem::exists(folder.file(name), ec)) frames_.emplace_back(t, name);
     }
     try {
-      const nlohmann::json& notes = folder.start()->notes;
       replay_ = ReplayWriter::resume(recording, state.step, notes.value("topologies", Index{1}));
       if (replay_->topologies() > 0) shown_epoch_ = notes.value("shown_epoch", std::int64_t{-1});
     } catch (const Error& e) {
@@ -75,6 +84,7 @@ void Recorder::record(const StepReport& report, double seconds) {
   const Scene& scene = simulation_.scene();
   const std::int64_t step = simulation_.steps_done();
   timings_.add("step", seconds);
+  for (const auto& [name, count] : report.fallbacks) fallbacks_[name] += count;
   for (const auto& [phase, time] : report.phases) timings_.add("step/" + phase, time);
   write_row(&report, seconds, simulation_.input());
   const bool frame = step % scene.output.every == 0;
@@ -206,6 +216,7 @@ void Recorder::checkpoint() {
              {"limber", LIMBER_VERSION},
              {"topologies", replay_->topologies()},
              {"shown_epoch", shown_epoch_}};
+  if (!fallbacks_.empty()) c.notes["fallbacks"] = fallbacks_;
   write_checkpoint(folder_.file("checkpoints") / checkpoint_name(state.step), c);
   const std::vector<CheckpointFile> all = list_checkpoints(folder_.file("checkpoints"));
   std::error_code ec;
@@ -244,6 +255,8 @@ void Recorder::finish(const std::string& status, const std::string& why) {
   folder_.manifest["t"] = state.t;
   folder_.manifest["frames"] = frames_.size();
   folder_.manifest["wall_s"] = wall();
+  folder_.manifest["fallbacks"] = Json::object();
+  for (const auto& [name, count] : fallbacks_) folder_.manifest["fallbacks"][name] = count;
   folder_.manifest["timings"] = timings_.json();
   folder_.write_manifest();
   folder_.log(fmt::format("{} at step {}, t = {:.6g} s", status, state.step, state.t));

@@ -9,6 +9,7 @@
 #include <limber/sim/timings.hpp>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,7 +35,9 @@ class Recorder {
 
   const Timings& timings() const { return timings_; }
   const Diagnostics& diagnostics() const { return diagnostics_; }  // of the last recorded state
-  double wall() const;                                             // [s], of all parts of the run so far
+  // Of all steps of the run so far, those before a restart included: name -> count.
+  const std::map<std::string, std::int64_t>& fallbacks() const { return fallbacks_; }
+  double wall() const;  // [s], of all parts of the run so far
   std::size_t frames() const { return frames_.size(); }
   // What went wrong on the side (the page could not be written), for the end of the run.
   const std::vector<std::string>& notices() const { return notices_; }
@@ -59,6 +62,7 @@ class Recorder {
   double earlier_wall_ = 0;  // [s], of the parts before a restart
   Timings timings_;
   Diagnostics diagnostics_;
+  std::map<std::string, std::int64_t> fallbacks_;
   std::vector<std::string> notices_;
 };
 

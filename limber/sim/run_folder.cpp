@@ -65,29 +65,36 @@ std::int64_t step_of(const fs::path& file) {
   return step;
 }
 
-}  // namespace
-
-std::string frame_name(std::int64_t step, const char* ending) { return fmt::format("{:06}{}", step, ending); }
-
-RunFolder::RunFolder(const Scene& scene, const RunFolderRequest& request)
-    : path_(request.folder), scene_hash_(hash_scene(scene)) {
-  make_folder(path_);
-  lock();
+// run.json, or an empty object when it is there but damaged; empty when there is no run.
+std::optional<Json> read_manifest(const fs::path& folder) {
   std::error_code ec;
-  const bool has_run = fs::exists(path_ / "run.json", ec);
-  Json old;
-  if (has_run) {
-    try {
-      old = Json::parse(read_file((path_ / "run.json").string()), nullptr, false);
-    } catch (const Error&) {
-    }
+  if (!fs::exists(folder / "run.json", ec)) return std::nullopt;
+  Json manifest;
+  try {
+    manifest = Json::parse(read_file((folder / "run.json").string()), nullptr, false);
+  } catch (const Error&) {
   }
-  const std::string shown = path_.string();
-  const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorKind::kUsage, fmt::format("{}: {}", shown, why));
-  };
-  if (!has_run) {
-    for (const fs::path& file : files_in(path_)) {
+  if (!manifest.is_object()) manifest = Json::object();
+  // The one list that a run adds to.
+  if (manifest.contains("resumed") && !manifest["resumed"].is_array()) manifest.erase("resumed");
+  return manifest;
+}
+
+// Values of a manifest that somebody may have edited: another type counts as absent.
+std::string text_of(const Json& manifest, const char* key, const char* otherwise) {
+  const auto found = manifest.find(key);
+  return found != manifest.end() && found->is_string() ? found->get<std::string>() : otherwise;
+}
+std::string count_of(const Json& manifest, const char* key) {
+  const auto found = manifest.find(key);
+  return found != manifest.end() && found->is_number_integer() ? found->dump() : "an unknown number";
+}
+
+// Why no run of the scene may be written into this folder; empty when it may.
+std::string why_not(const fs::path& folder, const std::optional<Json>& old, const Scene& scene,
+                    const RunFolderRequest& request) {
+  if (!old) {
+    for (const fs::path& file : files_in(folder)) {
       const std::string name = file.filename().string();
       const bool ours =
           name == kLock || name.ends_with(".tmp") ||
@@ -95,9 +102,43 @@ RunFolder::RunFolder(const Scene& scene, const RunFolderRequest& request)
           std::any_of(std::begin(kFolders), std::end(kFolders),
                       [&](const auto& f) { return name == f.first; });
       if (!ours)
-        refuse(
-            fmt::format("the folder is not empty and not a run (it has {}); choose another with -o", name));
+        return fmt::format("the folder is not empty and not a run (it has {}); choose another with -o", name);
     }
+    return "";
+  }
+  if (request.resume || request.overwrite) return "";
+  const std::string other = text_of(*old, "scene_file", "unknown");
+  if (other != absolute(scene.file))
+    return fmt::format(
+        "holds a run of another scene ({}); choose another folder with -o, or replace it with --overwrite",
+        other);
+  const std::string status = text_of(*old, "status", "unknown");
+  if (status != "finished" && status != "failed")
+    return fmt::format(
+        "holds an unfinished run, at step {} of {}; go on with --resume, or replace it with --overwrite",
+        count_of(*old, "steps"), count_of(*old, "target_steps"));
+  return "";
+}
+
+}  // namespace
+
+std::string frame_name(std::int64_t step, const char* ending) { return fmt::format("{:06}{}", step, ending); }
+
+RunFolder::RunFolder(const Scene& scene, const RunFolderRequest& request)
+    : path_(request.folder), scene_hash_(hash_scene(scene)) {
+  make_folder(path_);
+  const std::string shown = path_.string();
+  const auto refuse = [&](const std::string& why) {
+    if (!why.empty()) throw Error(ErrorKind::kUsage, fmt::format("{}: {}", shown, why));
+  };
+  // A folder that is refused stays as it was: no lock is put into it. One that has a lock is looked at behind
+  // it, since somebody may be writing.
+  std::error_code ec;
+  if (!fs::exists(path_ / kLock, ec)) refuse(why_not(path_, read_manifest(path_), scene, request));
+  lock();
+  const std::optional<Json> old = read_manifest(path_);
+  refuse(why_not(path_, old, scene, request));
+  if (!old) {
     if (request.resume)
       notices_.push_back(fmt::format("{}: no run to go on with; starting from the beginning", shown));
     clear();
@@ -111,19 +152,8 @@ RunFolder::RunFolder(const Scene& scene, const RunFolderRequest& request)
     notices_.push_back(fmt::format("{}: replacing the run that was there", shown));
     clear();
   } else {
-    const std::string status = old.is_object() ? old.value("status", "unknown") : "unknown";
-    const std::string other = old.is_object() ? old.value("scene_file", "") : "";
-    if (other != absolute(scene.file))
-      refuse(
-          fmt::format("holds a run of another scene ({}); choose another folder with -o, or replace it with "
-                      "--overwrite",
-                      other.empty() ? "unknown" : other));
-    if (status != "finished" && status != "failed")
-      refuse(
-          fmt::format("holds an unfinished run, at step {} of {}; go on with --resume, or replace it with "
-                      "--overwrite",
-                      old.value("steps", 0), old.value("target_steps", 0)));
-    notices_.push_back(fmt::format("{}: replacing the {} run of the same scene", shown, status));
+    notices_.push_back(
+        fmt::format("{}: replacing the {} run of the same scene", shown, text_of(*old, "status", "unknown")));
     clear();
   }
   for (const auto& folder : kFolders) make_folder(path_ / folder.first);
@@ -134,7 +164,7 @@ RunFolder::RunFolder(const Scene& scene, const RunFolderRequest& request)
   if (log_.fd < 0)
     throw Error(ErrorKind::kIo,
                 fmt::format("{}: cannot write: {}", (path_ / "log.txt").string(), std::strerror(errno)));
-  if (start_ && old.is_object()) manifest = old;
+  if (start_ && old) manifest = *old;
   manifest["scene"] = scene.name;
   manifest["scene_file"] = absolute(scene.file);
   manifest["scene_hash"] = to_hex(scene_hash_);

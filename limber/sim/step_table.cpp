@@ -30,6 +30,43 @@ std::string join(const std::vector<std::string>& cells) {
   return out + "\n";
 }
 
+template <class Number>
+bool parse_cell(const std::string& cell, Number& value) {
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  return error == std::errc{} && end == cell.data() + cell.size();
+}
+
+bool printable_cell(const std::string& cell) {
+  return std::all_of(cell.begin(), cell.end(),
+                     [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; });
+}
+
+bool is_header(const std::vector<std::string>& cells) {
+  return cells.size() >= 2 && cells[0] == "step" && cells[1] == "t" &&
+         std::all_of(cells.begin(), cells.end(),
+                     [](const std::string& c) { return !c.empty() && printable_cell(c); });
+}
+
+// Numbers, but for the two columns that are texts; what was not measured in a step is empty.
+bool is_row(const std::vector<std::string>& cells, const std::vector<std::string>& columns) {
+  if (cells.size() != columns.size()) return false;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string& c = cells[i];
+    double value = 0;
+    bool good = false;
+    if (columns[i] == "fallbacks")
+      good = printable_cell(c);
+    else if (c.empty())
+      good = i > 1;
+    else if (columns[i] == "hash")
+      good = c.size() == 16 && c.find_first_not_of("0123456789abcdef") == std::string::npos;
+    else
+      good = parse_cell(c, value);
+    if (!good) return false;
+  }
+  return true;
+}
+
 [[noreturn]] void fail(const std::filesystem::path& path, int error) {
   throw Error(ErrorKind::kIo, fmt::format("{}: cannot write: {}", path.string(), std::strerror(error)));
 }
@@ -45,6 +82,7 @@ StepTable::StepTable(StepTable&& other) noexcept
     : path_(std::move(other.path_)),
       columns_(std::move(other.columns_)),
       kept_(std::move(other.kept_)),
+      damaged_(other.damaged_),
       fd_(std::exchange(other.fd_, -1)) {}
 
 StepTable::~StepTable() {
@@ -68,27 +106,31 @@ StepTable StepTable::resume(const std::filesystem::path& path, std::int64_t last
   if (std::filesystem::exists(path, ec)) text = read_file(path.string());
   std::vector<std::string> columns;
   std::vector<std::pair<std::int64_t, double>> kept;
-  std::size_t good = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = text.find('\n', at);
+  std::string good;
+  std::size_t damaged = 0;
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+    end = text.find('\n', at);
     if (end == std::string::npos) break;  // half a line
     const std::vector<std::string> cells = split(std::string_view(text).substr(at, end - at));
-    if (columns.empty()) {
-      columns = cells;
+    if (at == 0) {
+      if (is_header(cells)) columns = cells;
     } else {
       std::int64_t step = -1;
       double t = 0;
-      if (cells.size() != columns.size() || cells.size() < 2) break;
-      std::from_chars(cells[0].data(), cells[0].data() + cells[0].size(), step);
-      std::from_chars(cells[1].data(), cells[1].data() + cells[1].size(), t);
-      if (step != static_cast<std::int64_t>(kept.size()) || step > last_step) break;
+      if (!is_row(cells, columns) || !parse_cell(cells[0], step) || !parse_cell(cells[1], t) || step < 0 ||
+          (!kept.empty() && step <= kept.back().first)) {
+        ++damaged;
+        continue;
+      }
+      if (step > last_step) break;
       kept.emplace_back(step, t);
     }
-    good = at = end + 1;
+    if (!columns.empty()) good += text.substr(at, end + 1 - at);
   }
-  write_file_atomic(path.string(), std::string_view(text).substr(0, good), true);
+  write_file_atomic(path.string(), good, true);
   StepTable table(path, std::move(columns));
   table.kept_ = std::move(kept);
+  table.damaged_ = damaged;
   return table;
 }
 

@@ -16,7 +16,8 @@ class StepTable {
 
   // Starts a new file.
   static StepTable create(const std::filesystem::path& path);
-  // Opens an existing one and drops the rows after `step` and whatever a crash left half written.
+  // Opens an existing one and drops the rows after `step`, whatever a crash left half written, and rows that
+  // are damaged: not as many cells as columns, or cells that are no numbers.
   static StepTable resume(const std::filesystem::path& path, std::int64_t step);
 
   StepTable(StepTable&& other) noexcept;
@@ -29,6 +30,7 @@ class StepTable {
 
   // The steps of the file and their times [s], in order.
   const std::vector<std::pair<std::int64_t, double>>& kept() const { return kept_; }
+  std::size_t damaged() const { return damaged_; }  // rows that resume dropped for it
 
  private:
   StepTable(std::filesystem::path path, std::vector<std::string> columns);
@@ -39,6 +41,7 @@ class StepTable {
   std::filesystem::path path_;
   std::vector<std::string> columns_;
   std::vector<std::pair<std::int64_t, double>> kept_;  // found by resume
+  std::size_t damaged_ = 0;
   int fd_ = -1;
 };
 

@@ -233,9 +233,15 @@ bool NewtonSolver::keep_factor(Run& run) {
 bool NewtonSolver::recall(Run& run) {
   const FactorRecord& record = run.record;
   if (!same_factor(made_from_, record)) {
-    const double cost = step_cost_;  // making it again after a restart must not change a decision
+    // Making it again after a restart must not change a decision, and is not counted: it was when it was
+    // made.
+    const double cost = step_cost_;
+    const int factorizations = run.report.factorizations;
+    const std::map<std::string, int> fallbacks = run.report.fallbacks;
     if (!rebuild(run, false)) return false;
     step_cost_ = cost;
+    run.report.factorizations = factorizations;
+    run.report.fallbacks = fallbacks;
   }
   if (options_.choice.extrapolate) {
     auto phase = run.clock.phase("factor");

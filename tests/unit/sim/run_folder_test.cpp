@@ -203,6 +203,34 @@ TEST_F(Folder, StepTableWidensAndResumes) {
   EXPECT_TRUE(StepTable::resume(file, 5).kept().empty());
 }
 
+TEST_F(Folder, DamagedRowsAreDroppedAndOthersKept) {
+  const fs::path file = root_ / "steps.csv";
+  const std::string head = "step,t,E_kin,fallbacks,hash\n", hash = "0123456789abcdef";
+  const auto row = [&](const std::string& step, const std::string& energy, const std::string& fallbacks) {
+    return step + ",0.5," + energy + "," + fallbacks + "," + hash + "\n";
+  };
+  const auto resumed = [&](const std::string& text) {
+    std::ofstream(file, std::ios::binary) << text;
+    return StepTable::resume(file, 9);
+  };
+  const std::string good = row("0", "1e-3", "") + row("1", "nan", "halved_step:2") + row("2", "-3", "");
+  EXPECT_EQ(resumed(head + good).damaged(), 0u);
+  EXPECT_EQ(read_file(file.string()), head + good);
+  for (const std::string& bad :
+       {row("3", "1.5x", ""), row("3", std::string("1\0", 2), ""), row("", "1", ""), row("3", "1", "\x01"),
+        row("x", "1", ""), row("2", "1", ""), row("-1", "1", ""), std::string("3,0.5,1,\n"),
+        std::string("\n"), "3,0.5,1,,0123456789abcdeg\n" + std::string()}) {
+    const StepTable table = resumed(head + good + bad + row("4", "7", ""));
+    EXPECT_EQ(table.damaged(), 1u) << bad;
+    ASSERT_EQ(table.kept().size(), 4u) << bad;
+    EXPECT_EQ(table.kept()[3].first, 4);
+    EXPECT_EQ(read_file(file.string()), head + good + row("4", "7", "")) << bad;
+  }
+  // Without a header nobody knows what the numbers mean.
+  EXPECT_EQ(resumed("stxp,t,E_kin,fallbacks,hash\n" + good).damaged(), 3u);
+  EXPECT_EQ(read_file(file.string()), "");
+}
+
 TEST_F(Folder, SceneHashFollowsTheMotion) {
   const std::uint64_t h = hash_scene(scene());
   EXPECT_EQ(hash_scene(scene("other")), h) << "the name does not matter";
