@@ -34,7 +34,7 @@ Mat3 rotation_from_z(const Vec3& direction, const std::string& what) {
 
 Obstacle make_obstacle(const ObstacleSpec& spec, const std::string& folder, double friction) {
   Obstacle o;
-  o.name = spec.name;
+  o.name = spec.name.empty() ? spec.shape : spec.name;
   o.motion = spec.motion;
   o.interpolation = spec.interpolation;
   o.friction = spec.friction.value_or(friction);

@@ -1,6 +1,7 @@
 // What is running, and on what.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace limber {
@@ -19,5 +20,6 @@ Libraries libraries();
 
 std::string host_name();
 std::string cpu_name();
+std::uint64_t memory_bytes();  // of the machine; 0: unknown
 
 }  // namespace limber

@@ -54,6 +54,9 @@ void check_material(const ElementMaterial& m, bool triangle, std::size_t e) {
   } catch (const Error& error) {
     fail(e, error.what());
   }
+  if (m.poisson < material::least_poisson(m.model))
+    fail(e, fmt::format("poisson: found {}, expected at least {} for this material model", m.poisson,
+                        material::least_poisson(m.model)));
   if (!(m.density > 0) || !std::isfinite(m.density))
     fail(e, fmt::format("density: found {} kg/m^3, expected a finite number > 0", m.density));
   if (triangle && (!(m.thickness > 0) || !std::isfinite(m.thickness)))

@@ -99,6 +99,7 @@ std::int64_t Cursor::integer(const char* what, std::int64_t least, std::int64_t 
   if (value < least || value > most) {
     if (most == std::numeric_limits<std::int64_t>::max())
       fail(fmt::format("found {} as {}, expected at least {}", value, what, least));
+    if (least == most) fail(fmt::format("found {} as {}, expected {}", value, what, least));
     fail(fmt::format("found {} as {}, expected {} to {}", value, what, least, most));
   }
   return value;

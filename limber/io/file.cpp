@@ -45,18 +45,43 @@ void write_all(int fd, std::string_view data, const std::string& path) {
   }
 }
 
-}  // namespace
+std::string kind_of(mode_t mode) {
+  if (S_ISREG(mode)) return "";
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
 
-std::string read_file(const std::string& path) {
-  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+[[noreturn]] void refuse_kind(const std::string& path, const std::string& kind) {
+  throw Error(ErrorKind::kIo, fmt::format("{}: is {}; expected an ordinary file", path, kind));
+}
+
+std::string amount(std::uint64_t bytes) {
+  if (bytes >= 1 << 20) return fmt::format("{} MiB", bytes >> 20);
+  return fmt::format("{} bytes", bytes);
+}
+
+std::string read_whole(const std::string& path, std::uint64_t most, bool pipe_allowed) {
+  const auto check_size = [&](std::uint64_t size) {
+    if (size > most)
+      throw Error(ErrorKind::kIo,
+                  fmt::format("{}: is larger than {}, the most that is read here", path, amount(most)));
+  };
+  // Without O_NONBLOCK the open itself would wait for somebody to write into a pipe.
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | (pipe_allowed ? 0 : O_NONBLOCK)));
   if (fd.get() < 0) fail(path, "open", errno);
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) fail(path, "read", errno);
-  if (S_ISDIR(info.st_mode)) fail(path, "read", EISDIR);
+  const std::string kind = kind_of(info.st_mode);
+  if (!kind.empty() && !(pipe_allowed && kind != "a folder")) refuse_kind(path, kind);
+  const auto announced = static_cast<std::uint64_t>(std::max<off_t>(0, info.st_size));
+  check_size(announced);
   std::string data;
-  data.resize(static_cast<std::size_t>(std::max<off_t>(0, info.st_size)) + 1);
+  data.resize(static_cast<std::size_t>(announced) + 1);
   std::size_t have = 0;
   for (;;) {  // until the end, not until st_size: pipes and /proc have none
+    check_size(have);
     if (have == data.size()) data.resize(2 * data.size());
     const ssize_t n = ::read(fd.get(), data.data() + have, data.size() - have);
     if (n < 0) {
@@ -68,6 +93,25 @@ std::string read_file(const std::string& path) {
   }
   data.resize(have);
   return data;
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path, std::uint64_t most_bytes) {
+  return read_whole(path, most_bytes, false);
+}
+
+std::string read_file_or_pipe(const std::string& path, std::uint64_t most_bytes) {
+  return read_whole(path, most_bytes, true);
+}
+
+std::string not_ordinary(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 ? kind_of(info.st_mode) : "";
+}
+
+void require_ordinary(const std::string& path) {
+  if (const std::string kind = not_ordinary(path); !kind.empty()) refuse_kind(path, kind);
 }
 
 void write_file_atomic(const std::string& path, std::span<const std::string_view> pieces, bool durable) {

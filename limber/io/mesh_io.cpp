@@ -80,7 +80,7 @@ MeshFile finish(const std::string& name, RawMesh raw, const ReadOptions& options
       },
       file.mesh);
   if (!report.usable()) throw Error(ErrorKind::kInput, fmt::format("{}: {}", name, report.errors()));
-  for (const MeshProblem& p : report.problems) file.notices.push_back(p.message);
+  for (const MeshProblem& p : report.problems) file.remarks.push_back(p.message);
   return file;
 }
 
@@ -180,7 +180,10 @@ TetMesh read_tet_mesh(const std::string& path, std::vector<std::string>* notices
         fmt::format("{}: found a surface of {} triangles, expected tets; `limber mesh tet` makes them from a "
                     "closed surface",
                     path, file.triangles().triangles.size()));
-  if (notices) notices->insert(notices->end(), file.notices.begin(), file.notices.end());
+  if (notices) {
+    notices->insert(notices->end(), file.notices.begin(), file.notices.end());
+    notices->insert(notices->end(), file.remarks.begin(), file.remarks.end());
+  }
   return std::move(file.tets());
 }
 

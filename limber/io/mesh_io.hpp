@@ -20,6 +20,7 @@ struct MeshFile {
   std::variant<TetMesh, TriMesh> mesh;  // tets if the file has any, otherwise triangles
   std::string format;                   // "Gmsh MSH 4.1, binary"
   std::vector<std::string> notices;     // what was mended or left out on the way, one line each
+  std::vector<std::string> remarks;     // what is odd but usable (open edges, several parts), one line each
 
   bool has_tets() const { return std::holds_alternative<TetMesh>(mesh); }
   TetMesh& tets() { return std::get<TetMesh>(mesh); }

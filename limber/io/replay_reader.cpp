@@ -1,4 +1,5 @@
 #include <limber/core/error.hpp>
+#include <limber/io/file.hpp>
 #include <limber/io/replay_layout.hpp>
 
 #include <fmt/format.h>
@@ -31,6 +32,7 @@ auto parsed(const std::filesystem::path& path, const std::string& data, const st
 }  // namespace
 
 ReplayReader::ReplayReader(const std::filesystem::path& path) : path_(path) {
+  require_ordinary(path.string());
   std::ifstream in(path, std::ios::binary);
   if (!in)
     throw Error(ErrorKind::kIo, fmt::format("{}: cannot be opened: {}", path.string(), std::strerror(errno)));

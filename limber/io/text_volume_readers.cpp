@@ -96,7 +96,11 @@ RawMesh read_tetgen(const std::string& name, std::string_view node, std::string_
   Cursor in(stem + ".node", node);
   in.comments('#');
   const std::int64_t points = in.integer("the number of points", 0);
-  const std::int64_t dimension = in.integer("the dimension", 3, 3);
+  const std::int64_t dimension = in.integer("the dimension");
+  if (dimension == 2)
+    in.fail(
+        "found 2 as the dimension, expected 3: this is a planar mesh of Triangle; gmsh can save it as .msh");
+  if (dimension != 3) in.fail(fmt::format("found {} as the dimension, expected 3", dimension));
   const std::int64_t attributes = in.integer("the number of attributes", 0, 1000);
   const std::int64_t markers = in.more_in_line() ? in.integer("the number of boundary markers", 0, 1) : 0;
   const std::size_t n =

@@ -101,6 +101,7 @@ JointFriction read_friction(const Json& j) {
   f.height = j.value("height", 0.0);
   if (j.contains("box")) f.box = vec3(j, "box");
   f.angles = j.value("points", f.angles);
+  if (j.contains("side")) f.side = vec3(j, "side");
   return f;
 }
 
@@ -245,6 +246,8 @@ Loop read_loop(const Json& j, const Drawing& d) {
       l.axis_a = frame->second.R.transpose() * l.axis_a;
   }
   if (j.contains("friction")) l.friction = read_friction(j.at("friction"));
+  if (const auto frame = d.frames.find(l.link_a); frame != d.frames.end())
+    l.friction.side = frame->second.R.transpose() * l.friction.side;
   return l;
 }
 

@@ -1,4 +1,7 @@
 #include <limber/core/error.hpp>
+#include <limber/io/file.hpp>
+#include <limber/material/evaluate.hpp>
+#include <limber/material/lame.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/scene/method_spec.hpp>
 #include <limber/scene/read.hpp>
@@ -8,12 +11,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace limber {
 namespace {
@@ -21,17 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kOverride = "--set";
-
-std::string read_text(const std::string& path) {
-  std::error_code ec;
-  if (fs::is_directory(path, ec)) throw Error(ErrorKind::kIo, path + ": is a folder; expected a scene file");
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream content;
-  if (in) content << in.rdbuf();
-  if (!in || (content.fail() && content.tellp() != 0))
-    throw Error(ErrorKind::kIo, fmt::format("{}: cannot be read ({})", path, std::strerror(errno)));
-  return std::move(content).str();
-}
+// More than a scene may have, so that the message about scenes that are too large is the one of parse_json.
+constexpr std::uint64_t kMostRead = 64 << 20;
 
 class Loader {
  public:
@@ -41,6 +33,11 @@ class Loader {
 
   // Merges a file over what has been merged so far, its includes first.
   void merge_file(std::string_view text, const std::string& path, bool main) {
+    if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+      problems.push_back({{path, 1}, "", "the file is empty; a scene is an object: { \"limber\": 1, ... }"});
+      broken = true;
+      return;
+    }
     Marks own;
     const Json document = parse_json(text, path, own, problems);
     if (document.is_discarded()) {
@@ -134,7 +131,7 @@ class Loader {
     if (++included_ > 1000) return wrong("more than 1000 files are included");
     std::string text;
     try {
-      text = read_text(file);
+      text = read_file(file, kMostRead);
     } catch (const Error& e) {
       return wrong(e.what());
     }
@@ -180,17 +177,21 @@ class Loader {
 // Checks between different parts of the scene, and the defaults that depend on other parts. Anything of the
 // wrong form has been reported by the spec; here it is passed over.
 class References {
+  static constexpr std::size_t kListed = 20;  // names in a message
+
  public:
   References(Json& scene, const Marks& marks, std::vector<Problem>& problems)
       : scene_(scene), marks_(marks), problems_(problems) {}
 
   void run() {
     name_bodies();
+    name_obstacles();
     method_fits();
     collect_names("/activations", activations_);
     for (const char* list : {"/constraints", "/forces", "/events", "/attachments"})
       each(list, [&](Json& item, const std::string& pointer) { body_of(item, pointer); });
     each("/bodies", [&](Json& body, const std::string& pointer) {
+      poisson_fits(body, pointer);
       if (body.contains("material")) fibre_channel(body["material"], pointer + "/material");
       if (body.contains("regions") && body["regions"].is_array())
         for (std::size_t i = 0; i < body["regions"].size(); ++i)
@@ -212,18 +213,31 @@ class References {
     for (std::size_t i = 0; i < list.size(); ++i) f(list[i], fmt::format("{}/{}", pointer, i));
   }
 
-  void collect_names(const std::string& pointer, std::vector<std::string>& names) {
+  // Names in their order, and whether there is one: scenes may have thousands of bodies.
+  struct Names {
+    std::vector<std::string> list;
+    std::unordered_set<std::string> set;
+
+    bool has(const std::string& name) const { return set.count(name) > 0; }
+    void add(const std::string& name) {
+      list.push_back(name);
+      set.insert(name);
+    }
+  };
+
+  void collect_names(const std::string& pointer, Names& names) {
     each(pointer, [&](Json& item, const std::string& at) {
       if (!item.is_object() || !item.contains("name") || !item["name"].is_string()) return;
       const std::string name = item["name"].get<std::string>();
-      if (std::find(names.begin(), names.end(), name) != names.end())
+      if (names.has(name))
         problem(at + "/name", fmt::format("the name \"{}\" is taken; names must differ", name));
-      names.push_back(name);
+      names.add(name);
     });
   }
 
   void name_bodies() {
     collect_names("/bodies", bodies_);
+    std::unordered_map<std::string, int> last;  // number given to a base name
     each("/bodies", [&](Json& body, const std::string&) {
       if (!body.is_object() || body.contains("name")) return;
       std::string base = "body";
@@ -237,13 +251,36 @@ class References {
         if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '-') c = '_';
       if (base.empty()) base = "body";
       std::string name = base;
-      for (int n = 2; std::find(bodies_.begin(), bodies_.end(), name) != bodies_.end(); ++n)
-        name = fmt::format("{}-{}", base, n);
-      bodies_.push_back(name);
+      for (int& n = last.emplace(base, 1).first->second; bodies_.has(name);)
+        name = fmt::format("{}-{}", base, ++n);
+      bodies_.add(name);
       Json named = Json::object();  // the name goes first
       named["name"] = name;
       named.update(body);
       body = std::move(named);
+    });
+  }
+
+  // Messages and the page name obstacles: those without a name are called after their shape.
+  void name_obstacles() {
+    Names names;
+    std::unordered_map<std::string, int> last;
+    const auto unnamed = [](const Json& o) {
+      return o.is_object() && o.contains("name") && o["name"].is_string() &&
+             o["name"].get_ref<const std::string&>().empty();
+    };
+    each("/obstacles", [&](Json& o, const std::string&) {
+      if (!unnamed(o) && o.is_object() && o.contains("name") && o["name"].is_string())
+        names.add(o["name"].get<std::string>());
+    });
+    each("/obstacles", [&](Json& o, const std::string&) {
+      if (!unnamed(o) || !o.contains("shape") || !o["shape"].is_string()) return;
+      const std::string base = o["shape"].get<std::string>();
+      std::string name = base;
+      for (int& n = last.emplace(base, 1).first->second; names.has(name);)
+        name = fmt::format("{}-{}", base, ++n);
+      names.add(name);
+      o["name"] = name;
     });
   }
 
@@ -292,18 +329,52 @@ class References {
   void known_body(const Json& name, const std::string& pointer) {
     if (!name.is_string()) return;
     const auto& text = name.get_ref<const std::string&>();
-    if (std::find(bodies_.begin(), bodies_.end(), text) == bodies_.end())
-      problem(pointer, fmt::format("there is no body \"{}\"{}", text, did_you_mean_one_of(text, bodies_)));
+    if (!bodies_.has(text))
+      problem(pointer,
+              fmt::format("there is no body \"{}\"{}", text, did_you_mean_one_of(text, bodies_.list)));
   }
 
   void body_of(Json& item, const std::string& pointer) {
     if (!item.is_object()) return;
     if (item.contains("body")) return known_body(item["body"], pointer + "/body");
-    if (bodies_.size() == 1)
-      item["body"] = bodies_[0];
-    else if (bodies_.size() > 1)
+    const std::vector<std::string>& names = bodies_.list;
+    if (names.size() == 1)
+      item["body"] = names[0];
+    else if (names.size() > kListed)
+      problem(pointer, fmt::format("\"body\" is missing: there are {}, from \"{}\" to \"{}\"", names.size(),
+                                   names.front(), names.back()));
+    else if (names.size() > 1)
       problem(pointer, fmt::format("\"body\" is missing: there are several; expected one of \"{}\"",
-                                   joined(bodies_, "\", \"")));
+                                   joined(names, "\", \"")));
+  }
+
+  // Some models allow less than the physical range (material/lame.hpp). Formulas and arrays are checked
+  // element by element when the mesh is known.
+  void poisson_fits(const Json& body, const std::string& pointer) {
+    const Json::json_pointer at("/material/model");
+    if (!body.is_object() || !body.contains(at) || !body[at].is_string()) return;
+    const std::string model = body[at].get<std::string>();
+    const std::vector<std::pair<std::string, std::string>> models =
+        value_meanings("/bodies/*/material/model");
+    if (std::none_of(models.begin(), models.end(), [&](const auto& m) { return m.first == model; })) return;
+    const double least = material::least_poisson(material::parse_material_model(model.c_str()));
+    const auto check = [&](const Json& o, const std::string& where) {
+      if (!o.is_object() || !o.contains("poisson") || !o["poisson"].is_number()) return;
+      const double value = o["poisson"].get<double>();
+      if (value >= least || !(value > -1)) return;
+      std::string others;
+      for (const auto& [name, meaning] : models)
+        if (material::least_poisson(material::parse_material_model(name.c_str())) <= value)
+          others += fmt::format("{}\"{}\"", others.empty() ? "" : ", ", name);
+      problem(where + "/poisson",
+              fmt::format("expected a number in [{}, 0.5) for the model \"{}\", found {}; "
+                          "such a body can be made of {}",
+                          least, model, value, others));
+    };
+    check(body["material"], pointer + "/material");
+    if (body.contains("regions") && body["regions"].is_array())
+      for (std::size_t i = 0; i < body["regions"].size(); ++i)
+        check(body["regions"][i], fmt::format("{}/regions/{}", pointer, i));
   }
 
   void fibre_channel(const Json& material, const std::string& pointer) {
@@ -311,15 +382,15 @@ class References {
     const auto channel = material["fibre"].find("activation");
     if (channel == material["fibre"].end() || !channel->is_string()) return;
     const auto& name = channel->get_ref<const std::string&>();
-    if (!name.empty() && std::find(activations_.begin(), activations_.end(), name) == activations_.end())
-      problem(pointer + "/fibre/activation",
-              fmt::format("there is no activation \"{}\"{}", name, did_you_mean_one_of(name, activations_)));
+    if (!name.empty() && !activations_.has(name))
+      problem(pointer + "/fibre/activation", fmt::format("there is no activation \"{}\"{}", name,
+                                                         did_you_mean_one_of(name, activations_.list)));
   }
 
   Json& scene_;
   const Marks& marks_;
   std::vector<Problem>& problems_;
-  std::vector<std::string> bodies_, activations_;
+  Names bodies_, activations_;
 };
 
 std::string folder_of(const std::string& path) {
@@ -356,9 +427,11 @@ void settle_files(Json& resolved, const std::string& folder, const Marks& marks,
     value = rebased(given, from, folder);
     std::error_code ec;
     const fs::path path = fs::path(folder) / value.get<std::string>();
+    const std::string shown = path.lexically_normal().string();
     if (!fs::exists(path, ec))
-      problems.push_back(
-          {mark, pointer, fmt::format("there is no file {}", path.lexically_normal().string())});
+      problems.push_back({mark, pointer, fmt::format("there is no file {}", shown)});
+    else if (const std::string kind = not_ordinary(shown); !kind.empty())
+      problems.push_back({mark, pointer, fmt::format("{} is {}; expected an ordinary file", shown, kind)});
   });
 }
 
@@ -403,7 +476,7 @@ LoadResult try_read_scene(std::string_view text, const std::string& path,
 }
 
 LoadResult try_load_scene(const std::string& path, std::span<const std::string> overrides) {
-  return try_read_scene(read_text(path), path, overrides);
+  return try_read_scene(read_file_or_pipe(path, kMostRead), path, overrides);
 }
 
 std::vector<Problem> check_scene(const std::string& path, std::span<const std::string> overrides) {

@@ -10,6 +10,9 @@
 
 namespace limber {
 
+// Steps that a run may have: more would take centuries, and numbers of steps stay exact in a double.
+inline constexpr std::int64_t kMostSteps = 1'000'000'000'000;
+
 // What reading a scene gave; `scene` only counts when there are no problems.
 struct LoadResult {
   Scene scene;

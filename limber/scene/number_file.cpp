@@ -1,14 +1,12 @@
 #include <limber/core/error.hpp>
+#include <limber/io/file.hpp>
 #include <limber/scene/number_file.hpp>
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <string_view>
 
 namespace limber {
@@ -142,11 +140,7 @@ NumberFile read_text(const std::string& path, std::string_view text) {
 }  // namespace
 
 NumberFile read_numbers(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream content;
-  if (!in || !(content << in.rdbuf()))
-    throw Error(ErrorKind::kIo, path + ": cannot be read (" + std::strerror(errno) + ")");
-  const std::string bytes = content.str();
+  const std::string bytes = read_file(path);
   if (bytes.starts_with("\x93NUMPY")) return read_npy(path, bytes);
   return read_text(path, bytes);
 }

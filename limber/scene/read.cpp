@@ -1,3 +1,5 @@
+#include <limber/material/evaluate.hpp>
+#include <limber/material/lame.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/scene/read.hpp>
 #include <limber/scene/spec.hpp>
@@ -130,15 +132,6 @@ T named(const std::string& name, std::initializer_list<std::pair<const char*, T>
   throw std::logic_error("a name of the spec table has no meaning: " + name);
 }
 
-MaterialModel material_model(const std::string& name) {
-  return named<MaterialModel>(name, {{"stable-neo-hookean", MaterialModel::kStableNeoHookean},
-                                     {"stable-neo-hookean-log", MaterialModel::kStableNeoHookeanLog},
-                                     {"corotational", MaterialModel::kCorotational},
-                                     {"fixed-corotated", MaterialModel::kFixedCorotated},
-                                     {"arap", MaterialModel::kArap},
-                                     {"st-venant-kirchhoff", MaterialModel::kStVenantKirchhoff}});
-}
-
 FibreSpec read_fibre(const Node& node) {
   FibreSpec out;
   out.model = named<FibreModel>(node.text("model"), {{"st-venant-kirchhoff", FibreModel::kStVenantKirchhoff},
@@ -187,9 +180,17 @@ BodySpec read_body(const Node& node) {
   out.rotation = node.vec3("rotation");
   out.translation = node.vec3("translation");
   const Node material = node["material"];
-  out.material.model = material_model(material.text("model"));
+  out.material.model = material::parse_material_model(material.text("model").c_str());
   out.material.young = read_varying(material, "young", "/bodies/*/material/young");
-  out.material.poisson = read_varying(material, "poisson", "/bodies/*/material/poisson");
+  const auto read_poisson = [&](const Node& parent, const char* spec_path) {
+    Varying poisson = read_varying(parent, "poisson", spec_path);
+    if (const double least = material::least_poisson(out.material.model); least > poisson.range.min) {
+      poisson.range.min = least;
+      poisson.range.min_open = false;
+    }
+    return poisson;
+  };
+  out.material.poisson = read_poisson(material, "/bodies/*/material/poisson");
   out.material.density = read_varying(material, "density", "/bodies/*/material/density");
   if (material.has("fibre")) out.material.fibre = read_fibre(material["fibre"]);
   each(node["regions"], [&](const Node& r) {
@@ -197,7 +198,7 @@ BodySpec read_body(const Node& node) {
     region.name = r.text("name");
     region.elements = read_selection(r["elements"]);
     if (r.has("young")) region.young = read_varying(r, "young", "/bodies/*/regions/*/young");
-    if (r.has("poisson")) region.poisson = read_varying(r, "poisson", "/bodies/*/regions/*/poisson");
+    if (r.has("poisson")) region.poisson = read_poisson(r, "/bodies/*/regions/*/poisson");
     if (r.has("density")) region.density = read_varying(r, "density", "/bodies/*/regions/*/density");
     if (r.has("fibre")) region.fibre = read_fibre(r["fibre"]);
     out.regions.push_back(std::move(region));

@@ -1,8 +1,11 @@
 // The spec table as JSON Schema 2020-12, for editors.
+#include <limber/material/evaluate.hpp>
+#include <limber/material/lame.hpp>
 #include <limber/scene/spec.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace limber {
 namespace {
@@ -189,6 +192,22 @@ std::string json_schema() {
     some["required"] = Json::array({list});
     some["properties"][list]["minItems"] = 1;
     out["then"]["anyOf"].push_back(some);
+  }
+  // Poisson's ratio below 0 is not for every model (material/lame.hpp).
+  Json& body = out["properties"]["bodies"]["items"]["properties"]["material"];
+  std::map<double, Json> models;  // by least ratio
+  for (const auto& [name, meaning] : value_meanings("/bodies/*/material/model"))
+    models[material::least_poisson(material::parse_material_model(name.c_str()))].push_back(name);
+  for (const auto& [least, names] : models) {
+    if (least <= -1) continue;
+    Json condition;
+    condition["properties"]["model"]["enum"] = names;
+    // Without a model, the default one counts.
+    if (std::find(names.begin(), names.end(), body["properties"]["model"]["default"]) == names.end())
+      condition["required"] = Json::array({"model"});
+    Json then;
+    then["properties"]["poisson"]["minimum"] = plain_number(least);
+    body["allOf"].push_back(Json{{"if", condition}, {"then", then}});
   }
   for (const auto& [name, node] : spec_definitions()) {
     Json definition = body_of(*node, {});

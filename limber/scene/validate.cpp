@@ -1,6 +1,7 @@
 // Walks a scene along the spec table: checks every value, fills in every default.
 #include <limber/core/error.hpp>
 #include <limber/scene/formula.hpp>
+#include <limber/scene/load.hpp>
 #include <limber/scene/spec.hpp>
 #include <limber/scene/suggest.hpp>
 
@@ -175,6 +176,10 @@ class Walker {
     } else if (path == "/time" && number_of("step") > number_of("end")) {
       problem(pointer + "/end", fmt::format("the end {} s is before the first step of {} s ends",
                                             number_of("end"), number_of("step")));
+    } else if (path == "/time" && number_of("end") / number_of("step") > static_cast<double>(kMostSteps)) {
+      problem(pointer + "/end", fmt::format("{} s is {:.3g} steps of {} s; a run has at most {:.0e}",
+                                            number_of("end"), number_of("end") / number_of("step"),
+                                            number_of("step"), static_cast<double>(kMostSteps)));
     }
     for (const char* list : {"motion", "keys"}) ascending(o, list, pointer);
     const std::vector<double> normal = numbers_of("normal");

@@ -1,6 +1,7 @@
 #include <limber/sim/model.hpp>
 
 #include <limber/contact/contact_model.hpp>
+#include <limber/core/build_info.hpp>
 #include <limber/core/error.hpp>
 #include <limber/io/mesh_io.hpp>
 #include <limber/mesh/check.hpp>
@@ -17,6 +18,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <numbers>
 #include <variant>
 
 #include <fmt/format.h>
@@ -123,9 +125,59 @@ std::string resolve(const Scene& scene, const std::string& file) {
   return (std::filesystem::path(scene.folder) / file).string();
 }
 
-BodyMesh load(const Scene& scene, const BodySpec& spec) {
-  std::variant<TetMesh, TriMesh> mesh =
-      spec.generate ? generate(spec) : std::move(read_mesh(resolve(scene, spec.mesh_file)).mesh);
+// How many elements a shape will have, about.
+double expected_elements(const GenerateSpec& g) {
+  using std::numbers::pi;
+  if (g.shape == "box" || g.shape == "bar")
+    return 6.0 * (g.nodes[0] - 1.0) * (g.nodes[1] - 1.0) * (g.nodes[2] - 1.0);
+  if (g.shape == "rectangle") return 2.0 * (g.nodes[0] - 1.0) * (g.nodes[1] - 1.0);
+  double volume = 0;
+  if (g.shape != "torus" && g.shape != "cylinder") volume += 4 * pi / 3 * std::pow(g.radius, 3);
+  if (g.shape == "capsule" || g.shape == "cylinder") volume += pi * g.radius * g.radius * g.length;
+  if (g.shape == "torus") volume += 2 * pi * pi * g.radius * g.tube_radius * g.tube_radius;
+  return volume * 6 * std::numbers::sqrt2 / std::pow(g.edge, 3);  // regular tetrahedra
+}
+
+// Memory of a model and of one factorisation per element, a small one: enough to tell hours from a mistake.
+constexpr double kBytesPerElement = 1000;
+// Nodes, elements and matrix entries are counted with 32 bits.
+constexpr double kMostElements = 1e8;
+
+// Before anything large is made: `elements` are all of the scene so far.
+void require_size(const Scene& scene, std::size_t body, const char* key, double elements) {
+  const double bytes = kBytesPerElement * elements, memory = static_cast<double>(memory_bytes());
+  if (elements <= kMostElements && (memory == 0 || bytes <= memory)) return;
+  throw Error(ErrorKind::kInput,
+              fmt::format("{}: /bodies/{}/{}: the scene would have about {:.2g} elements, for which a run "
+                          "needs at least {:.0f} "
+                          "GB; expected at most {:.2g} on this machine",
+                          scene.file, body, key, elements, std::ceil(bytes / 1e9),
+                          memory == 0 ? kMostElements : std::min(kMostElements, memory / kBytesPerElement)));
+}
+
+// Of body number `body`; `before`: elements of the bodies that are there already.
+BodyMesh load(const Scene& scene, std::size_t body, const BodySpec& spec, double before,
+              std::vector<std::string>* notices) {
+  std::variant<TetMesh, TriMesh> mesh;
+  if (spec.generate) {
+    require_size(scene, body, "mesh", before + expected_elements(*spec.generate));
+    mesh = generate(spec);
+  } else {
+    const std::string path = resolve(scene, spec.mesh_file);
+    MeshFile file = read_mesh(path);
+    if (notices)
+      for (const std::string& n : file.notices) notices->push_back(fmt::format("{}: {}", path, n));
+    mesh = std::move(file.mesh);
+  }
+  const double elements = std::visit(
+      [&](const auto& m) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(m)>, TetMesh>)
+          return static_cast<double>(m.tets.size()) * std::pow(8.0, spec.refine);
+        else
+          return static_cast<double>(m.triangles.size()) * std::pow(4.0, spec.refine);
+      },
+      mesh);
+  require_size(scene, body, spec.refine > 0 ? "refine" : "mesh", before + elements);
   for (int k = 0; k < spec.refine; ++k) std::visit([](auto& m) { m = refined(m); }, mesh);
   if (auto* tets = std::get_if<TetMesh>(&mesh)) return from_tets(std::move(*tets));
   return from_triangles(std::move(std::get<TriMesh>(mesh)), spec);
@@ -309,9 +361,10 @@ Model build_model(std::shared_ptr<const Scene> scene_ptr) {
   Model model;
   model.scene = std::move(scene_ptr);
   Problems problems;
-  for (const BodySpec& spec : scene.bodies)
+  for (std::size_t b = 0; b < scene.bodies.size(); ++b)
     problems.collect([&] {
-      BodyMesh mesh = load(scene, spec);
+      const BodySpec& spec = scene.bodies[b];
+      BodyMesh mesh = load(scene, b, spec, static_cast<double>(model.mesh.elements.size()), &model.notices);
       place(spec, mesh.nodes);
       add_named_sets(spec, mesh);
       append(model, scene, spec, std::move(mesh));
@@ -349,18 +402,18 @@ State initial_state(const Model& model) {
     state.joint_q = model.articulation->q;
     state.joint_v = model.articulation->v;
   }
+  std::vector<std::vector<Index>> nodes_of(model.bodies.size());
+  for (Index i = 0; i < n; ++i) nodes_of[model.body_of_node[i]].push_back(i);
   for (std::size_t b = 0; b < model.bodies.size(); ++b) {
     const BodySpec& spec = scene.bodies[b];
-    std::vector<Index> nodes;
+    const std::vector<Index>& nodes = nodes_of[b];
     Vec3 center = Vec3::Zero();
     double mass = 0;
-    for (Index i = 0; i < n; ++i)
-      if (model.body_of_node[i] == static_cast<Index>(b)) nodes.push_back(i);
     if (!spec.initial_file.empty()) {
       BodySpec moved = spec;
       moved.generate.reset();
       moved.mesh_file = spec.initial_file;
-      BodyMesh mesh = load(scene, moved);
+      BodyMesh mesh = load(scene, b, moved, 0, nullptr);
       if (mesh.nodes.size() != nodes.size())
         throw Error(
             ErrorKind::kInput,

@@ -145,6 +145,11 @@ DynamicNodes choose_dynamic_nodes(const Model& model, bool may_switch) {
       if (model.origin[i] != i) continue;  // a copy
       (holds(i) || taken[i] ? avoid : candidates).push_back(i);
     }
+    if (spec.automatic > static_cast<Index>(candidates.size()))
+      throw Error(ErrorKind::kInput,
+                  fmt::format("{}: expected at most {}, the nodes that nothing holds, found {}",
+                              spec.where.empty() ? "/method/dynamic" : spec.where, candidates.size(),
+                              spec.automatic));
     for (Index i : spread_nodes(model.mesh.rest, uncut, candidates, avoid, spec.automatic)) take(i);
   }
   out.chosen = static_cast<Index>(out.nodes.size());

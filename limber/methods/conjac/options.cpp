@@ -15,7 +15,7 @@ namespace {
 constexpr Entry kConJacEntries[] = {
     {.path = "/method[conjac]/dynamic", .type = Type::kList, .required = true, .text = "The dynamic nodes; all other free nodes follow quasistatically. An empty list makes the whole body quasistatic."},
     {.path = "/method[conjac]/dynamic/*", .type = Type::kRef, .ref = "dynamic", .text = "A selection of nodes, or how many to choose."},
-    {.path = "/method[conjac]/beta", .type = Type::kNumber, .fallback = "0.5", .range = ranges::above(0), .text = "Weight of the stiffness in the reduced system, for the linear-implicit time rule (Eq. 11)."},
+    {.path = "/method[conjac]/beta", .type = Type::kNumber, .fallback = "0.5", .range = ranges::at_least(0), .text = "Weight of the stiffness in the reduced system, for the linear-implicit time rule (Eq. 11); 0: explicit."},
     {.path = "/method[conjac]/gamma", .type = Type::kNumber, .fallback = "0.3333333333333333", .range = ranges::within(0, 1), .text = "Share of the quasistatic correction taken in each step."},
     {.path = "/method[conjac]/time_rule", .type = Type::kEnum, .fallback = "\"guarded\"", .values = "guarded linear-implicit trapezoidal modal midpoint", .text = "Time integration of the dynamic nodes."},
     {.path = "/method[conjac]/newton_steps", .type = Type::kInteger, .fallback = "0", .range = ranges::within(0, 1000), .text = "Extra quasi-Newton steps that pull the quasistatic nodes to equilibrium."},

@@ -17,7 +17,7 @@ namespace {
 
 // clang-format off
 constexpr Entry kVanillaEntries[] = {
-    {.path = "/method[vanilla]/beta", .type = Type::kNumber, .fallback = "1", .range = ranges::above(0), .text = "Weight of the stiffness in M + hD + beta h^2 K; 1 is linearly implicit Euler."},
+    {.path = "/method[vanilla]/beta", .type = Type::kNumber, .fallback = "1", .range = ranges::at_least(0), .text = "Weight of the stiffness in M + hD + beta h^2 K; 1 is linearly implicit Euler, 0 explicit (symplectic) Euler, stable only with very small steps."},
 };
 // clang-format on
 

@@ -297,16 +297,32 @@ TEST(Lame, ConvertsAndChecks) {
   const Lame l = lame(2.5e5, 0.25);
   EXPECT_DOUBLE_EQ(l.mu, 1e5);
   EXPECT_DOUBLE_EQ(l.lambda, 1e5);
-  for (double poisson : {-0.1, 0.5, 1.0, std::nan("")}) EXPECT_THROW(lame(1e5, poisson), Error);
+  for (double poisson : {-1.0, 0.5, 1.0, std::nan("")}) EXPECT_THROW(lame(1e5, poisson), Error);
   for (double young : {0.0, -1.0, std::nan(""), HUGE_VAL}) EXPECT_THROW(lame(young, 0.3), Error);
   EXPECT_NO_THROW(lame(1e5, 0));
+  EXPECT_LT(lame(1e5, -0.5).lambda, 0);
 }
 
-// The reason for poisson >= 0: the default model's collapsed element has less energy than the rest shape
-// below.
-TEST(Lame, CollapseCostsEnergyFromZeroOn) {
-  EXPECT_NEAR(psi(samples::make(MaterialModel::kStableNeoHookean, 0), Mat3::Zero()), 0, 1e-9);
-  EXPECT_GT(psi(samples::make(MaterialModel::kStableNeoHookean, 0.1), Mat3::Zero()), 1e3);
+// From least_poisson on no shape has less energy than the rest shape, and where it is more than -1, below it
+// some shape has.
+TEST(Lame, RestShapeIsTheBestFromTheLeastPoissonOn) {
+  const auto least_energy = [](MaterialModel model, double poisson) {
+    const ElementMaterial m = samples::make(model, poisson);
+    double least = 0;
+    for (double a = -3; a <= 3; a += 0.1)
+      for (double b = -3; b <= a; b += 0.1)
+        for (double c = -3; c <= b; c += 0.1)
+          least = std::min(least, psi(m, Vec3(a, b, c).asDiagonal().toDenseMatrix()));
+    return least;
+  };
+  for (const MaterialModel model : samples::models()) {
+    const double bound = least_poisson(model), tiny = 1e-9 * 1e5;
+    for (const double poisson : {std::max(bound, -0.95), 0.5 * bound, 0.3})
+      EXPECT_GE(least_energy(model, poisson), -tiny) << name(model) << " " << poisson;
+    if (bound > -1) {
+      EXPECT_LT(least_energy(model, bound - 0.11), -tiny) << name(model);
+    }
+  }
 }
 
 // An element shrunk evenly to 5 %: the form without the logarithm goes on to a point (it turns back above the

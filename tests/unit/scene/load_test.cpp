@@ -155,7 +155,7 @@ TEST_P(Problems, AreNamed) {
 INSTANTIATE_TEST_SUITE_P(
     Scene, Problems,
     testing::Values(
-        Wrong{"empty", "", "s.json:1: expected a value, found the end of the file"},
+        Wrong{"empty", "", "s.json:1: the file is empty; a scene is an object"},
         Wrong{"cut", "{\"limber\": 1,\n \"bod", "s.json:2: expected the closing quote"},
         Wrong{"list", "[1]", "a scene is an object"},
         Wrong{"trailing", with("") + "\n x", "s.json:2: expected the end of the file after"},
@@ -193,6 +193,17 @@ INSTANTIATE_TEST_SUITE_P(
               "/qwertyuiop: unknown key; known here: $schema, limber"},
         Wrong{"poisson", with("", ", \"material\": {\"poisson\": 0.5}"),
               "/poisson: expected a number in (-1, 0.5) or a formula of x, y, z, or an object, found 0.5"},
+        Wrong{"auxetic", with("", ",\n\"material\": {\"poisson\": -0.2}"),
+              "s.json:2: /bodies/0/material/poisson: expected a number in [0, 0.5) for the model "
+              "\"stable-neo-hookean\", found -0.2; such a body can be made of \"stable-neo-hookean-log\", "
+              "\"corotational\", \"arap\", \"st-venant-kirchhoff\""},
+        Wrong{"auxeticregion",
+              with("",
+                   ", \"material\": {\"model\": \"stable-neo-hookean-log\"},"
+                   "\"regions\": [{\"elements\": \"all\", \"poisson\": -0.85}]"),
+              "/bodies/0/regions/0/poisson: expected a number in [-0.8, 0.5)"},
+        Wrong{"steps", with(", \"time\": {\"step\": 1e-9, \"end\": 1e9}"),
+              "/time/end: 1000000000 s is 1e+18 steps of 1e-09 s; a run has at most 1e+12"},
         Wrong{"formula", with("", ", \"material\": {\"young\": \"1 + q\"}"), "unknown name \"q\""},
         Wrong{"two", with("", ", \"material\": {\"young\": {\"file\": \"s\", \"field\": \"b\"}}"),
               "expected one of formula, file, field, layers, found 2"},
@@ -243,8 +254,22 @@ INSTANTIATE_TEST_SUITE_P(
               "stands alone"},
         Wrong{"othermethod", with(", \"method\": {\"gamma\": 1}"),
               "/method/gamma: a type of \"vanilla\" has no such key; it belongs to conjac"},
-        Wrong{"include", with(", \"include\": \"nothing.json\""), "/include: nothing.json: cannot be read"}),
+        Wrong{"include", with(", \"include\": \"nothing.json\""), "/include: nothing.json: cannot open"}),
     [](const auto& info) { return info.param.name; });
+
+TEST(Load, NamesOfBodiesAndObstacles) {
+  const std::string box = "{\"mesh\": {\"shape\": \"box\"}}", plane = "{\"shape\": \"plane\"}";
+  const Scene s = good("{\"limber\": 1, \"bodies\": [" + box +
+                       ", {\"name\": \"box-2\", \"mesh\": {\"shape\": \"bar\"}}, " + box + ", " + box +
+                       "], \"obstacles\": [" + plane + ", {\"name\": \"plane-2\", \"shape\": \"sphere\"}, " +
+                       plane + ", {\"shape\": \"sphere\"}]}");
+  std::vector<std::string> bodies, obstacles;
+  for (const BodySpec& b : s.bodies) bodies.push_back(b.name);
+  for (const ObstacleSpec& o : s.obstacles) obstacles.push_back(o.name);
+  EXPECT_EQ(bodies, (std::vector<std::string>{"box", "box-2", "box-3", "box-4"}));
+  EXPECT_EQ(obstacles, (std::vector<std::string>{"plane", "plane-2", "plane-3", "sphere"}));
+  EXPECT_EQ(good(s.resolved.dump()).resolved.dump(), s.resolved.dump());
+}
 
 TEST(Load, AllProblemsInOnePass) {
   const std::string found = problems_of(
@@ -279,7 +304,7 @@ TEST(Load, OverridesGoThroughTheSameChecks) {
   EXPECT_EQ(good(with(", \"name\": \"x\""), {"/name=null"}).name, "s") << "null takes the default";
   EXPECT_EQ(good(with(""), {"/constraints/-={\"nodes\": \"all\"}"}).constraints.size(), 1u) << "created";
   EXPECT_NE(
-      problems_of(with(""), {"/method/beta=-1"}).find("--set: /method/beta: expected a number more than 0"),
+      problems_of(with(""), {"/method/beta=-1"}).find("--set: /method/beta: expected a number at least 0"),
       std::string::npos);
   EXPECT_NE(problems_of(with(""), {"/method/bta=1"}).find("did you mean \"beta\""), std::string::npos);
   EXPECT_NE(problems_of(with(""), {"method/beta=1"}).find("as in --set /method/beta=0.5"), std::string::npos);
