@@ -1,6 +1,7 @@
 // The native Cholesky against CHOLMOD with its best ordering and number of BLAS threads, on the same matrices
 // in one run, and the speed of the native kernels by front size against DGEMM. Prints Markdown; --csv FILE
 // adds the numbers as CSV. Times are minima over rounds in which the contestants take turns.
+#include <limber/core/instruction_set.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/fem/assemble.hpp>
 #include <limber/io/mesh_io.hpp>
@@ -350,13 +351,61 @@ void run_conjac(const Case& c, double poisson, double budget) {
   std::fflush(stdout);
 }
 
+// ---- one right-hand side, and the memory ----
+
+// A solve reads L twice and does little else: how far more threads help, beside how far they help to read L
+// twice. The contestants take turns.
+void run_solves(const Case& c, double poisson, double budget, int most) {
+  const BlockMatrix A = step_matrix(c.mesh(), poisson);
+  Cholesky chol;
+  chol.analyze(*A.pattern);
+  if (!chol.factor(A).ok) throw std::runtime_error("bad pivot");
+  chol.round_to_single();
+  const std::span<const double> L = chol.factor_values();
+  std::vector<double> sums;
+  const auto read = [&] {
+    constexpr std::ptrdiff_t kPiece = 1 << 15;
+    sums.assign(L.size() / kPiece + 1, 0.0);
+    for (int sweep = 0; sweep < 2; ++sweep)
+      parallel_ranges(static_cast<std::ptrdiff_t>(L.size()), kPiece,
+                      [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+                        sums[begin / kPiece] += Eigen::Map<const VecX>(L.data() + begin, end - begin).sum();
+                      });
+  };
+  const VecX b = VecX::Random(3 * A.pattern->n);
+  VecX x;
+  constexpr double kNever = 1e30;
+  std::array<double, 2> solve{kNever, kNever}, rounded{kNever, kNever}, reading{kNever, kNever};
+  double spent = 0;
+  for (int round = 0; round < 3 || (spent < budget && round < 400); ++round)
+    for (int k = 0; k < 2; ++k) {
+      set_threads(k == 0 ? 1 : most);
+      const auto time = [&](double& best, auto&& f) {
+        x = b;
+        const double t = seconds(f);
+        best = std::min(best, t);
+        spent += t;
+      };
+      time(solve[k], [&] { chol.solve(x); });
+      time(rounded[k], [&] { chol.solve_rounded(x); });
+      time(reading[k], read);
+    }
+  set_threads(most);
+  fmt::print(
+      "| {} | {:.1f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} |\n",
+      c.name, 8e-6 * static_cast<double>(L.size()), 1e3 * solve[0], 1e3 * solve[1], solve[0] / solve[1],
+      1e3 * rounded[0], 1e3 * rounded[1], rounded[0] / rounded[1], 1e3 * reading[0], 1e3 * reading[1],
+      reading[0] / reading[1]);
+  std::fflush(stdout);
+}
+
 void run_roofline() {
   using namespace limber::sparse;
   blas_threads(1);
   fmt::print(
       "\n## Roofline: one front on one core, GFLOP/s, kernels for {}\n\n"
       "| pivots K | rows M below | flops | native | DGEMM n = K + M |\n|---|---|---|---|---|\n",
-      kernels().name);
+      name(instruction_set()));
   std::mt19937 rng(1);
   std::uniform_real_distribution<double> value(-1, 1);
   for (const auto& [K, M] : std::vector<std::pair<long, long>>{{3, 30},
@@ -417,7 +466,7 @@ int main(int argc, char** argv) {
   double budget = 2, poisson = 0.49;
   int threads = limber::threads();
   std::string csv_path, only;
-  bool no_roofline = false, no_conjac = false;
+  bool no_roofline = false, no_conjac = false, only_solves = false;
   app.add_option("--largest", largest, "most nodes of a bar or cube (the largest have 100,352 and 97,336)");
   app.add_option("--budget", budget, "seconds of measurement per matrix, about");
   app.add_option("--poisson", poisson, "Poisson's ratio");
@@ -426,6 +475,7 @@ int main(int argc, char** argv) {
   app.add_option("--csv", csv_path, "write the numbers here too");
   app.add_flag("--no-roofline", no_roofline);
   app.add_flag("--no-conjac", no_conjac);
+  app.add_flag("--only-solves", only_solves, "only the table of solves with one right-hand side");
   CLI11_PARSE(app, argc, argv);
 
   std::FILE* csv = csv_path.empty() ? nullptr : std::fopen(csv_path.c_str(), "w");
@@ -435,11 +485,25 @@ int main(int argc, char** argv) {
     if (c.name.find(only) != std::string::npos) cases.push_back(std::move(c));
 
   fmt::print("# Sparse Cholesky, {} thread{}\n\n", threads, threads == 1 ? "" : "s");
+  const auto solves = [&] {
+    fmt::print(
+        "\n## One right-hand side: solve, solve with L in single precision, and reading L twice, ms\n\n"
+        "| mesh | L [MB] | solve, 1 thread | {0} threads | ratio | rounded, 1 | {0} | ratio | reading, 1 | "
+        "{0} | "
+        "ratio |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
+        threads);
+    for (const Case& c : cases) run_solves(c, poisson, budget, threads);
+  };
+  if (only_solves) {
+    solves();
+    return 0;
+  }
   fmt::print(
       "| mesh | nodes | solver | nnz(L) [M] | GFLOP | factor [ms] | GFLOP/s | solve [ms] | 31 solves [ms] "
       "| "
       "memory [MiB] | residual |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
   for (const Case& c : cases) run_case(c, poisson, budget, threads, csv);
+  solves();
   if (!no_conjac) {
     fmt::print(
         "\n## Linear algebra of a step: VANILLA (factor, one solve) and ConJac (factor, S, J, one solve), "

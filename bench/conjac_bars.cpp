@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
   CLI::App app("Energy that eight bars keep after they are let go, by time rule");
   int dynamic = 4;
   std::string wanted;
-  app.add_option("dynamic", dynamic, "Dynamic nodes")->check(CLI::NonNegativeNumber);
+  app.add_option("dynamic", dynamic, "Dynamic nodes")->check(CLI::Range(0, 1000000));
   app.add_option("--only", wanted, "Only the columns that begin with this");
   CLI11_PARSE(app, argc, argv);
   set_threads(1);

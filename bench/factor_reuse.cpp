@@ -5,7 +5,7 @@
 // Every table also exists with the chapter's matrix, whose elements are projected ("5.4p"): Newton's method
 // then converges linearly, which makes the reuse of factors look better than it is.
 //
-//   bench_factor_reuse --figure 5.4 5.7 [--steps N] [--threads N] [--out DIR] [--scale N]
+//   bench_factor_reuse --figure 5.4 5.7 [--solver qlb auto] [--steps N] [--threads N] [--out DIR] [--scale N]
 //
 // DIR receives results.csv (one row per run), iterations.csv (per step), results.md and SVG plots: times of
 // all solvers, iterations per step (Figures 5.7 and 5.10), and one summary of each figure with several
@@ -93,6 +93,20 @@ std::vector<Figure> figures() {
        kMain,
        {{"bunny", "bunny", {}}, {"50 ducks", "ducks-50", {}}, {"100 ducks", "ducks", {}}}},
   };
+}
+
+std::vector<std::string> known_solvers() {
+  std::vector<std::string> names = kAll;
+  names.push_back(kCholmod);
+  return names;
+}
+
+// The solvers in the order of the list, behind the one that speed-ups and differences are relative to.
+std::vector<std::string> with_reference(const std::vector<std::string>& solvers) {
+  std::vector<std::string> out{kAll.front()};
+  for (const std::string& s : solvers)
+    if (std::find(out.begin(), out.end(), s) == out.end()) out.push_back(s);
+  return out;
 }
 
 struct Result {
@@ -378,7 +392,9 @@ int main(int argc, char** argv) {
   std::int64_t steps = 0;
   int threads = 0, scale = 1;
   app.add_option("--figure", wanted, "5.4, 5.4p, 5.5, 5.5p, 5.7, 5.9, 5.13; all when absent");
-  app.add_option("--solver", only, "only these solvers (newton-direct is always the first)");
+  app.add_option("--solver", only,
+                 "only these solvers; newton-direct, which all others are compared with, always runs first")
+      ->check(CLI::IsMember(known_solvers()));
   app.add_option("--steps", steps, "steps of every run; 0: to the scene's end");
   app.add_option("--threads", threads, "0: all cores");
   app.add_option("--scale", scale, "coarser meshes, to try things out: divides the bar's cells per edge")
@@ -395,7 +411,7 @@ int main(int argc, char** argv) {
     std::map<std::string, Result> done;  // by scene, overrides and solver
     for (Figure& figure : figures()) {
       if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), figure.number) == wanted.end()) continue;
-      if (!only.empty()) figure.solvers = only;
+      if (!only.empty()) figure.solvers = with_reference(only);
       std::vector<std::vector<Result>> all(figure.variants.size());
       std::vector<Group> groups;
       for (const Variant& variant : figure.variants) {

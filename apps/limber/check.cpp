@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "numbers.hpp"
 #include "preparation.hpp"
 
 #include <limber/core/error.hpp>
@@ -117,7 +118,8 @@ void add_check_command(CLI::App& app, std::function<int()>& action) {
   command->add_option("--set", o->overrides, "Change a value of the scene: /method/beta=0.5")
       ->type_name("POINTER=VALUE");
   command->add_flag("--run", o->run, "Also run it and compare with its \"tests\"");
-  command->add_option("--threads", o->threads, "Threads (default: all cores)")->check(CLI::PositiveNumber);
+  command->add_option("--threads", o->threads, "Threads (default: all cores)")
+      ->check(whole_number(1, kMostThreads));
   command->callback([&action, o] { action = [o] { return check(*o); }; });
 }
 

@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "numbers.hpp"
 
 #include <limber/core/error.hpp>
 #include <limber/view/compare.hpp>
@@ -133,7 +134,7 @@ void add_compare_command(CLI::App& app, std::function<int()>& action) {
   command->add_flag("--json", o->json, "Print the numbers as JSON, with the distances over time");
   command->add_flag("--open", o->open, "Open the page in the browser");
   command->add_option("--max-mb", o->max_mb, "Largest size of the page [MB]")
-      ->check(CLI::PositiveNumber)
+      ->check(more_than_zero())
       ->capture_default_str();
   command->callback([&action, o] { action = [o] { return compare(*o); }; });
 }

@@ -1,5 +1,6 @@
 // `limber mesh`: look at, make and convert meshes.
 #include "commands.hpp"
+#include "numbers.hpp"
 
 #include <limber/core/error.hpp>
 #include <limber/io/mesh_io.hpp>
@@ -117,14 +118,21 @@ int info(const MeshArguments& a) {
     print(fmt::format("  {:.1f}-{:.1f} {:8} {}", b / 10.0, (b + 1) / 10.0, q.histogram[b],
                       std::string(static_cast<std::size_t>(40.0 * q.histogram[b] / most), '#')));
   if (report.problems.empty()) print("no problems found");
-  for (const MeshProblem& p : report.problems)
-    print(fmt::format("{}: {}", p.fatal ? "error" : "note", p.message));
-  return report.usable() ? 0 : static_cast<int>(ErrorKind::kInput);
+  bool usable = true;
+  for (const MeshProblem& p : report.problems) {
+    // Shown as in the file, but not in the way of anybody: they are turned when the mesh is used.
+    const bool mended = p.kind == MeshProblemKind::kInverted;
+    usable = usable && (!p.fatal || mended);
+    print(fmt::format("{}: {}{}", p.fatal && !mended ? "error" : "note", p.message,
+                      mended ? "; turned when the mesh is used" : ""));
+  }
+  return usable ? 0 : static_cast<int>(ErrorKind::kInput);
 }
 
 int convert(const MeshArguments& a) {
   MeshFile file = read_mesh(a.input);
   for (const std::string& n : file.notices) tell(fmt::format("{}: {}", a.input, n));
+  for (const std::string& n : file.remarks) tell(fmt::format("{}: {}", a.input, n));
   std::visit(
       [&](auto& mesh) {
         for (int k = 0; k < a.refine; ++k) mesh = refined(mesh);
@@ -220,9 +228,9 @@ void add_mesh_command(CLI::App& app, std::function<int()>& action) {
     sub->add_flag("--ascii", a->text, "Write .msh and .ply as text");
   };
   const auto placing = [&](CLI::App* sub) {
-    sub->add_option("--scale", a->scale, "Multiply all lengths")->check(CLI::PositiveNumber);
+    sub->add_option("--scale", a->scale, "Multiply all lengths")->check(more_than_zero());
     sub->add_option("--fit", a->fit, "Scale so that the longest side is this long [m]")
-        ->check(CLI::PositiveNumber);
+        ->check(more_than_zero());
     sub->add_flag("--stand", a->stand, "Put the lowest point at y = 0 and the middle over the origin");
   };
 
@@ -234,7 +242,7 @@ void add_mesh_command(CLI::App& app, std::function<int()>& action) {
   sub->add_option("output", a->output, "File to write; its ending chooses the format")->required();
   sub->add_flag("--ascii", a->text, "Write .msh and .ply as text");
   sub->add_option("--refine", a->refine, "Cut every tet into eight, every triangle into four, N times")
-      ->check(CLI::Range(0, 4));
+      ->check(whole_number(0, 4));
   placing(sub);
 
   sub = command("surface", "The boundary triangles of a mesh", surface);

@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "numbers.hpp"
 
 #include <limber/core/error.hpp>
 #include <limber/view/film.hpp>
@@ -122,7 +123,7 @@ void add_render_command(CLI::App& app, std::function<int()>& action) {
   command->add_flag("!--no-floor", o->picture.floor, "No floor where the scene has none");
   command->add_flag("!--no-legend", o->picture.legend, "No colour bar and time");
   command->add_option("--samples", o->picture.samples, "Samples per pixel and direction")
-      ->check(CLI::Range(1, 6))
+      ->check(whole_number(1, 6))
       ->capture_default_str();
   command->add_option("--fps", o->film.fps, "Film: pictures per second")->capture_default_str();
   command->add_option("--speed", o->film.speed, "Film: seconds of the run per second")->capture_default_str();

@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "numbers.hpp"
 #include "preparation.hpp"
 #include "progress.hpp"
 
@@ -86,8 +87,14 @@ std::string resume_command(const RunOptions& o) {
 
 std::int64_t target_of(const RunOptions& o, const Simulation& simulation) {
   if (o.steps >= 0) return o.steps;
-  if (o.until >= 0)
-    return static_cast<std::int64_t>(std::llround(std::ceil(o.until / simulation.scene().h - 1e-6)));
+  if (o.until >= 0) {
+    const double steps = std::ceil(o.until / simulation.scene().h - 1e-6);
+    if (steps > static_cast<double>(kMostSteps))
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--until {} s is {:.3g} steps of {} s; a run has at most {:.0e}", o.until,
+                              steps, simulation.scene().h, static_cast<double>(kMostSteps)));
+    return static_cast<std::int64_t>(steps);
+  }
   return simulation.total_steps();
 }
 
@@ -222,6 +229,8 @@ void print_summary(const RunOptions& o, const Outcome& outcome, const Simulation
              {"gravity_energy", d.gravity},
              {"max_displacement", d.max_displacement},
              {"timings", recorder.timings().json()}};
+    out["fallbacks"] = Json::object();
+    for (const auto& [name, count] : recorder.fallbacks()) out["fallbacks"][name] = count;
     if (outcome.status == "interrupted") out["resume"] = resume_command(o);
     fmt::print("{}\n", out.dump(2));
     return;
@@ -240,6 +249,12 @@ void print_summary(const RunOptions& o, const Outcome& outcome, const Simulation
       steps, state.t, outcome.wall,
       steps > 0 ? fmt::format(", {:.3g} ms a step", 1e3 * step_total / static_cast<double>(steps)) : "");
   if (steps > 0) fmt::print("{}", recorder.timings().table(outcome.wall));
+  if (!recorder.fallbacks().empty()) {
+    std::string list;
+    for (const auto& [name, count] : recorder.fallbacks())
+      list += fmt::format("{}{} {}", list.empty() ? "" : ", ", name, count);
+    fmt::print("fallbacks: {} (log.txt says in which steps)\n", list);
+  }
   fmt::print("results in {}\n", folder.path().string());
   fmt::print("  index.html   the page to open in a browser\n");
   if (scene.output.vtu) fmt::print("  run.pvd      {} frames for ParaView\n", recorder.frames());
@@ -281,6 +296,10 @@ int run(RunOptions o) {
     progress.say("note: " + line);
     folder.log(line);
   }
+  for (const std::string& notice : simulation.take_notices()) {
+    progress.say("note: " + notice);
+    folder.log(notice);
+  }
   Recorder recorder(folder, simulation);
   for (const std::string& notice : recorder.notices()) progress.say(notice);
   std::optional<LivePage> page;
@@ -320,12 +339,10 @@ void add_run_command(CLI::App& app, std::function<int()>& action) {
   CLI::Option* steps = command
                            ->add_option("--steps", o->steps,
                                         "End after this many steps, counted from the beginning of the run")
-                           ->check(CLI::NonNegativeNumber);
-  command->add_option("--until", o->until, "End at this time [s]")
-      ->check(CLI::NonNegativeNumber)
-      ->excludes(steps);
+                           ->check(whole_number(0, kMostSteps));
+  command->add_option("--until", o->until, "End at this time [s]")->check(at_least_zero())->excludes(steps);
   command->add_option("--every", o->every, "Record a frame every this many steps")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1, 1'000'000'000));
   command
       ->add_option("--resume", o->checkpoint,
                    "Go on from the newest checkpoint of the run folder, or from this one")
@@ -334,7 +351,7 @@ void add_run_command(CLI::App& app, std::function<int()>& action) {
   command->add_flag("--overwrite", o->overwrite, "Replace whatever run the folder holds");
   command
       ->add_option("--threads", o->threads, "Threads; the results do not depend on it (default: all cores)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1, kMostThreads));
   command->add_option("--solver", o->solver, "Sparse Cholesky: auto, native or cholmod");
   CLI::Option* quiet = command->add_flag("-q,--quiet", o->quiet, "Say nothing but errors");
   command->add_flag("-v,--verbose", o->verbose, "Say more")->excludes(quiet);

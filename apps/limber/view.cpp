@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "numbers.hpp"
 
 #include <limber/core/error.hpp>
 #include <limber/view/fields.hpp>
@@ -32,6 +33,11 @@ int serve(const ViewOptions& o) {
   if (!fs::is_directory(o.folder))
     throw Error(ErrorKind::kIo,
                 fmt::format("{}: is not a folder; expected the output folder of a run", o.folder));
+  // A run writes them in its first moments.
+  if (!fs::exists(fs::path(o.folder) / "run.json") && !fs::exists(fs::path(o.folder) / "replay.lmr"))
+    throw Error(ErrorKind::kIo,
+                fmt::format("{}: is not the output folder of a run: it has neither run.json nor replay.lmr",
+                            o.folder));
   const view::LiveServer server(o.folder, o.port);
   fmt::print("following {} at {}\nonly this machine can open it; Ctrl-C ends it\n", o.folder,
              server.address());
@@ -71,11 +77,11 @@ void add_view_command(CLI::App& app, std::function<int()>& action) {
   command->add_flag("--serve", o->serve,
                     "Follow a run that is still going, at an address of this machine only");
   command->add_option("--port", o->port, "Port of --serve (default: any free one)")
-      ->check(CLI::Range(0, 65535));
+      ->check(whole_number(0, 65535));
   command->add_flag("!--no-open", o->open, "Do not start the browser");
   command->add_flag("!--no-inside", o->inside, "Leave out what a cut would show");
   command->add_option("--max-mb", o->max_mb, "Largest size of the page [MB]")
-      ->check(CLI::PositiveNumber)
+      ->check(more_than_zero())
       ->capture_default_str();
   command->callback([&action, o] { action = [o] { return o->serve ? serve(*o) : make_page(*o); }; });
 }

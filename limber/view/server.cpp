@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -26,7 +27,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMaxRequest = 16384;     // bytes
-constexpr std::chrono::seconds kPatience{10};  // with a client that says nothing
+constexpr std::chrono::seconds kPatience{10};  // with a client that says and reads nothing
 constexpr std::size_t kMaxConnections = 32;
 
 std::string response(int status, const char* reason, const char* type, const std::string& body) {
@@ -114,8 +115,30 @@ struct LiveServer::Source {
 
 struct LiveServer::Connection {
   int socket;
-  Clock::time_point since;
-  std::string request;
+  Clock::time_point since;  // of the last byte in either direction
+  std::string request, reply = {};
+  std::size_t sent = 0;  // of the reply
+
+  // Goes on as far as it can without waiting; false when it is over.
+  bool receive() {
+    char buffer[4096];
+    const ssize_t n = recv(socket, buffer, sizeof buffer, MSG_DONTWAIT);
+    if (n < 0) return errno == EAGAIN || errno == EINTR;
+    if (n == 0) return false;
+    request.append(buffer, static_cast<std::size_t>(n));
+    since = Clock::now();
+    return request.size() <= kMaxRequest;
+  }
+  bool send_more() {
+    while (sent < reply.size()) {
+      const ssize_t n = send(socket, reply.data() + sent, reply.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (n <= 0) return n < 0 && (errno == EAGAIN || errno == EINTR);
+      sent += static_cast<std::size_t>(n);
+      since = Clock::now();
+    }
+    shutdown(socket, SHUT_WR);
+    return false;
+  }
 };
 
 LiveServer::LiveServer(const std::filesystem::path& folder, int port) : source_(std::make_unique<Source>()) {
@@ -154,48 +177,44 @@ std::optional<double> LiveServer::silence() const {
   return static_cast<double>(now_ms() - asked) / 1e3;
 }
 
-// One thread, all connections: browsers open some that stay silent, and those must not hold up the others.
+// One thread, all connections: browsers open some that stay silent, others do not read what they asked for,
+// and neither must hold up the rest.
 void LiveServer::serve() {
   std::vector<Connection> open;
   while (!stop_) {
     std::vector<pollfd> watch{{socket_, POLLIN, 0}};
-    for (const Connection& c : open) watch.push_back({c.socket, POLLIN, 0});
+    for (const Connection& c : open)
+      watch.push_back({c.socket, static_cast<short>(c.reply.empty() ? POLLIN : POLLOUT), 0});
     if (poll(watch.data(), watch.size(), 100) < 0 && errno != EINTR) break;
     std::vector<Connection> kept;
     for (std::size_t k = 0; k < open.size(); ++k) {
       Connection& c = open[k];
-      bool done = Clock::now() - c.since > kPatience;
-      if (watch[k + 1].revents != 0) {
-        char buffer[4096];
-        const ssize_t n = recv(c.socket, buffer, sizeof buffer, 0);
-        if (n > 0) c.request.append(buffer, static_cast<std::size_t>(n));
-        done = done || n <= 0 || c.request.size() > kMaxRequest;
-        if (n > 0 && c.request.find("\r\n\r\n") != std::string::npos) {
-          const std::string text = answer(c.request);
-          for (std::size_t sent = 0; sent < text.size();) {
-            const ssize_t m = send(c.socket, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
-            if (m <= 0) break;
-            sent += static_cast<std::size_t>(m);
-          }
-          shutdown(c.socket, SHUT_WR);
-          done = true;
+      bool goes_on = Clock::now() - c.since <= kPatience;
+      if (goes_on && watch[k + 1].revents != 0) {
+        if (c.reply.empty()) {
+          goes_on = c.receive();
+          if (goes_on && c.request.find("\r\n\r\n") != std::string::npos) c.reply = answer(c.request);
         }
+        if (!c.reply.empty()) goes_on = c.send_more();
       }
-      if (done)
-        close(c.socket);
-      else
+      if (goes_on)
         kept.push_back(std::move(c));
+      else
+        close(c.socket);
     }
     open = std::move(kept);
     if (watch[0].revents & POLLIN) {
       const int s = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
-      if (s >= 0 && open.size() < kMaxConnections) {
-        const timeval patience{5, 0};  // for a client that does not read its answer
-        setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-        open.push_back({s, Clock::now(), {}});
-      } else if (s >= 0) {
-        close(s);
+      if (s < 0) continue;
+      // Whoever has been silent for longest makes room: a page always gets in, however many only listen.
+      if (open.size() == kMaxConnections) {
+        const auto oldest = std::min_element(open.begin(), open.end(), [](const auto& a, const auto& b) {
+          return std::pair(!a.reply.empty(), a.since) < std::pair(!b.reply.empty(), b.since);
+        });
+        close(oldest->socket);
+        open.erase(oldest);
       }
+      open.push_back({s, Clock::now(), {}});
     }
   }
   for (const Connection& c : open) close(c.socket);
