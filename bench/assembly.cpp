@@ -7,7 +7,7 @@
 #pragma GCC diagnostic ignored "-Wuninitialized"
 
 #include <limber/core/parallel.hpp>
-#include <limber/fem/assemble.hpp>
+#include <limber/fem/plan.hpp>
 #include <limber/material/evaluate.hpp>
 #include <limber/material/lame.hpp>
 #include <limber/mesh/generate.hpp>
@@ -23,6 +23,7 @@
 #include <array>
 #include <chrono>
 #include <ctime>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -227,6 +228,23 @@ int main(int argc, char** argv) {
     for (int threads : {1, 2})
       row("  energy only", threads,
           [&](const VecX& x) { return fastest(repeats, [&] { fem::elastic_energy(*elements, x, {}); }); });
+    for (int threads : {1, 2})
+      row("  K v without K", threads, [&](const VecX& x) {
+        return fastest(repeats, [&] { fem::multiply_stiffness(*elements, x, {}, x, out); });
+      });
+    // Half of the elements, per element of the half.
+    std::vector<Index> half(input.elements.size() / 2);
+    std::iota(half.begin(), half.end(), 0);
+    fem::Plan plan;
+    row("  plan of one half: to make it", 1, [&](const VecX&) {
+      return 2 * fastest(repeats, [&] { plan = fem::make_plan(*elements, half); });
+    });
+    fem::Assembled part;
+    for (int threads : {1, 2})
+      row("  plan of one half: to assemble it", threads, [&](const VecX& x) {
+        const VecX own = plan.gather(x);
+        return 2 * fastest(repeats, [&] { fem::assemble(*plan.elements, own, {}, part); });
+      });
     const Straightforward plain(input, *fem::pattern(*elements));
     BlockMatrix K(fem::pattern(*elements));
     VecX f;

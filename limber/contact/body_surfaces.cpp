@@ -72,8 +72,8 @@ Box box_of(std::span<const Index> corners, auto&& place) {
 }  // namespace
 
 BodySurfaces::BodySurfaces(const fem::ElementInput& mesh) : rest_(mesh.rest) {
-  for (const Tet& t : mesh.elements)
-    if (t[3] >= 0) tets_.push_back(t);
+  for (std::size_t e = 0; e < mesh.elements.size(); ++e)
+    if (!is_triangle(mesh.kind(e))) tets_.push_back(mesh.elements[e]);
   faces_ = boundary_surface(tets_).triangles;
   const SurfaceNodes surface = surface_nodes(mesh);
   sites_ = surface.nodes;

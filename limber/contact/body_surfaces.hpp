@@ -3,8 +3,8 @@
 // less).
 #pragma once
 
-#include <limber/contact/box_tree.hpp>
 #include <limber/fem/elements.hpp>
+#include <limber/mesh/box_tree.hpp>
 
 #include <vector>
 

@@ -12,10 +12,6 @@ namespace {
 
 constexpr Index kLeafTriangles = 4;  // triangles
 
-double squared_distance(const Box& box, const Vec3& x) {
-  return (x - x.cwiseMax(box.lo).cwiseMin(box.hi)).squaredNorm();
-}
-
 // Where on the triangle the nearest point lies.
 enum class Feature { kFace, kCorner0, kCorner1, kCorner2, kEdge01, kEdge12, kEdge20 };
 
@@ -60,14 +56,13 @@ ClosedSurface::ClosedSurface(TriMesh mesh, const std::string& where) : mesh_(std
     for (Tri& t : mesh_.triangles) std::swap(t[1], t[2]);
   find_normals();
 
-  const auto n = static_cast<Index>(mesh_.triangles.size());
+  std::vector<Box> boxes;
   std::vector<Vec3> centers;
-  for (Index t = 0; t < n; ++t) {
-    const Tri& tri = mesh_.triangles[t];
-    centers.push_back((mesh_.nodes[tri[0]] + mesh_.nodes[tri[1]] + mesh_.nodes[tri[2]]) / 3);
-    order_.push_back(t);
+  for (const Tri& t : mesh_.triangles) {
+    boxes.push_back(triangle_box(mesh_.nodes, t));
+    centers.push_back((mesh_.nodes[t[0]] + mesh_.nodes[t[1]] + mesh_.nodes[t[2]]) / 3);
   }
-  build(0, n, centers);
+  tree_.build(boxes, centers);
 }
 
 void ClosedSurface::find_normals() {
@@ -95,52 +90,29 @@ void ClosedSurface::find_normals() {
   }
 }
 
-// Halves the triangles at the median of their centres along the longest side of the box of centres.
-Index ClosedSurface::build(Index begin, Index end, std::vector<Vec3>& centers) {
-  const auto id = static_cast<Index>(nodes_.size());
-  nodes_.push_back({{}, begin, end, -1});
-  Box box, middle;
-  for (Index k = begin; k < end; ++k) {
-    for (const Index v : mesh_.triangles[order_[k]]) box.add(mesh_.nodes[v]);
-    middle.add(centers[order_[k]]);
-  }
-  nodes_[id].box = box;
-  if (end - begin <= kLeafTriangles) return id;
-  int axis = 0;
-  middle.size().maxCoeff(&axis);
-  const Index half = begin + (end - begin) / 2;
-  std::nth_element(
-      order_.begin() + begin, order_.begin() + half, order_.begin() + end, [&](Index a, Index b) {
-        return centers[a][axis] != centers[b][axis] ? centers[a][axis] < centers[b][axis] : a < b;
-      });
-  build(begin, half, centers);
-  const Index right = build(half, end, centers);
-  nodes_[id].right = right;
-  return id;
-}
-
 SurfacePoint ClosedSurface::closest(const Vec3& x) const {
   double best = std::numeric_limits<double>::infinity();
   SurfacePoint out;
   Vec3 normal = Vec3::UnitZ();
-  // The tree halves, so its depth is below 32; nearer children are looked at first.
-  std::array<std::pair<Index, double>, 64> stack;
+  const std::span<const BoxTree::Node> nodes = tree_.nodes();
+  // Nearer children are looked at first.
+  std::array<std::pair<Index, double>, BoxTree::kStack> stack;
   std::size_t top = 0;
-  stack[top++] = {0, squared_distance(nodes_[0].box, x)};
+  stack[top++] = {0, squared_distance(nodes[0].box, x)};
   while (top > 0) {
     const auto [id, bound] = stack[--top];
     if (bound >= best) continue;
-    const Node& node = nodes_[id];
-    if (node.right >= 0) {
-      std::pair<Index, double> a{id + 1, squared_distance(nodes_[id + 1].box, x)};
-      std::pair<Index, double> b{node.right, squared_distance(nodes_[node.right].box, x)};
+    const BoxTree::Node& node = nodes[at(id)];
+    if (!node.leaf()) {
+      std::pair<Index, double> a{id + 1, squared_distance(nodes[at(id + 1)].box, x)};
+      std::pair<Index, double> b{node.right, squared_distance(nodes[at(node.right)].box, x)};
       if (a.second > b.second) std::swap(a, b);
       if (b.second < best) stack[top++] = b;
       if (a.second < best) stack[top++] = a;
       continue;
     }
     for (Index k = node.begin; k < node.end; ++k) {
-      const Index t = order_[k];
+      const Index t = tree_.order()[at(k)];
       const Tri& tri = mesh_.triangles[t];
       Feature feature;
       const Vec3 p =

@@ -1,7 +1,7 @@
 // A closed triangle surface that answers: which point of it is nearest, and is a point inside?
 #pragma once
 
-#include <limber/mesh/geometry.hpp>
+#include <limber/mesh/box_tree.hpp>
 #include <limber/mesh/mesh.hpp>
 
 #include <string>
@@ -28,24 +28,16 @@ class ClosedSurface {
 
   SurfacePoint closest(const Vec3& x) const;
 
-  const Box& box() const { return nodes_.front().box; }
+  const Box& box() const { return tree_.box(); }
   const TriMesh& mesh() const { return mesh_; }
 
  private:
-  struct Node {
-    Box box;
-    Index begin = 0, end = 0;  // of order_, in a leaf
-    Index right = -1;          // the second child; the first follows its parent. -1: a leaf
-  };
-
   void find_normals();
-  Index build(Index begin, Index end, std::vector<Vec3>& centers);
 
   TriMesh mesh_;
   std::vector<Vec3> face_normal_, corner_normal_;
   std::vector<std::array<Vec3, 3>> edge_normal_;  // of the edges (0,1), (1,2), (2,0) of each triangle
-  std::vector<Node> nodes_;
-  std::vector<Index> order_;  // triangles, leaf by leaf
+  BoxTree tree_;
 };
 
 }  // namespace limber

@@ -1,5 +1,5 @@
-#include <limber/contact/box_tree.hpp>
 #include <limber/contact/detect.hpp>
+#include <limber/mesh/box_tree.hpp>
 
 #include <limber/core/parallel.hpp>
 

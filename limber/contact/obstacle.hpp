@@ -2,7 +2,7 @@
 #pragma once
 
 #include <limber/contact/closed_surface.hpp>
-#include <limber/scene/motion.hpp>
+#include <limber/core/motion.hpp>
 
 #include <memory>
 #include <string>

@@ -15,8 +15,17 @@ SurfaceNodes surface_nodes(const fem::ElementInput& mesh) {
   std::map<std::pair<Index, Index>, std::pair<int, double>> sides;  // of plane elements: count, thickness
   for (std::size_t e = 0; e < mesh.elements.size(); ++e) {
     const Tet& t = mesh.elements[e];
-    if (t[3] >= 0) {
+    const ElementKind kind = mesh.kind(e);
+    if (!is_triangle(kind)) {
       tets.push_back(t);
+      continue;
+    }
+    if (is_sheet(kind)) {
+      const double share = triangle_normal(mesh.rest, {t[0], t[1], t[2]}).norm() / 6;
+      for (int k = 0; k < 3; ++k) {
+        area[t[k]] += share;
+        on[t[k]] = 1;
+      }
       continue;
     }
     for (int k = 0; k < 3; ++k) {

@@ -32,10 +32,11 @@ void sum_shared(const Shared& shared, const double* slots, double* result) {
   });
 }
 
-enum class Work { kEnergy, kForce, kStiffness };
+enum class Work { kEnergy, kForce, kStiffness, kProduct };
 
+// `v`: for kProduct, whose result goes where forces go.
 void run(Work work, const Elements& elements, const VecX& x, std::span<const double> activation,
-         Projection projection, const StrainTerm* term, Assembled& out) {
+         Projection projection, const StrainTerm* term, Assembled& out, const VecX* v = nullptr) {
   check_positions(elements, x);
   check_activation(elements, activation);
   if (term && term->history.size() != 6 * elements.element.size())
@@ -73,7 +74,10 @@ void run(Work work, const Elements& elements, const VecX& x, std::span<const dou
     const Index nodes = chunk.node_end - chunk.node_begin, blocks = chunk.block_end - chunk.block_begin;
     if (with_f) std::fill_n(sums.f, 3 * (nodes + 1), 0.0);
     if (with_K) std::fill_n(sums.K, 9 * (blocks + 1), 0.0);
-    kernel(reading, chunk.batch_begin, chunk.batch_end, sums, outcome[c]);
+    if (v)
+      k.product(reading, v->data(), chunk.batch_begin, chunk.batch_end, sums, outcome[c]);
+    else
+      kernel(reading, chunk.batch_begin, chunk.batch_end, sums, outcome[c]);
     if (with_f)
       flush<3>(std::span(elements.node_target).subspan(chunk.node_begin, nodes), sums.f, out.f.data(),
                f_slots);
@@ -115,6 +119,12 @@ void assemble(const Elements& elements, const VecX& x, std::span<const double> a
 void assemble_force(const Elements& elements, const VecX& x, std::span<const double> activation,
                     Assembled& out, const StrainTerm* strain) {
   run(Work::kForce, elements, x, activation, Projection::kNone, strain, out);
+}
+
+void multiply_stiffness(const Elements& elements, const VecX& x, std::span<const double> activation,
+                        const VecX& v, Assembled& out, Projection projection) {
+  check_positions(elements, v);
+  run(Work::kProduct, elements, x, activation, projection, nullptr, out, &v);
 }
 
 double elastic_energy(const Elements& elements, const VecX& x, std::span<const double> activation) {

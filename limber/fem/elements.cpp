@@ -1,6 +1,8 @@
 #include <limber/core/error.hpp>
 #include <limber/fem/elements_impl.hpp>
 #include <limber/material/lame.hpp>
+#include <limber/material/membrane.hpp>
+#include <limber/mesh/geometry.hpp>
 
 #include <fmt/core.h>
 
@@ -18,8 +20,6 @@ namespace {
 constexpr std::array<std::array<int, 2>, kElementBlocks> kBlockNodes = {
     {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {1, 0}, {2, 0}, {3, 0}, {2, 1}, {3, 1}, {3, 2}}};
 
-bool is_triangle(const Tet& e) { return e[3] < 0; }
-
 [[noreturn]] void fail(std::size_t element, const std::string& what) {
   throw Error(ErrorKind::kInput, fmt::format("element {}: {}", element, what));
 }
@@ -29,6 +29,10 @@ void check_sizes(const ElementInput& input) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("make_elements: found {} materials for {} elements, expected one each",
                             input.material.size(), input.elements.size()));
+  if (!input.kinds.empty() && input.kinds.size() != input.elements.size())
+    throw Error(ErrorKind::kUsage,
+                fmt::format("make_elements: found {} kinds for {} elements, expected one each or none",
+                            input.kinds.size(), input.elements.size()));
   if (input.rest.size() > static_cast<std::size_t>(std::numeric_limits<Index>::max() / 3))
     throw Error(ErrorKind::kInput, fmt::format("mesh: found {} nodes, expected at most {}", input.rest.size(),
                                                std::numeric_limits<Index>::max() / 3));
@@ -39,7 +43,9 @@ void check_sizes(const ElementInput& input) {
 
 void check_nodes(const ElementInput& input, std::size_t e) {
   const Tet& t = input.elements[e];
-  const int n = is_triangle(t) ? 3 : 4;
+  const int n = corners(input.kind(e));
+  for (int a = n; a < 4; ++a)
+    if (t[a] != -1) fail(e, fmt::format("is a {} with a fourth node, {}", name_of(input.kind(e)), t[a]));
   for (int a = 0; a < n; ++a) {
     if (t[a] < 0 || static_cast<std::size_t>(t[a]) >= input.rest.size())
       fail(e, fmt::format("refers to node {}, expected 0 to {}", t[a], input.rest.size() - 1));
@@ -48,7 +54,7 @@ void check_nodes(const ElementInput& input, std::size_t e) {
   }
 }
 
-void check_material(const ElementMaterial& m, bool triangle, std::size_t e) {
+void check_material(const ElementMaterial& m, ElementKind kind, std::size_t e) {
   try {
     material::lame(m.young, m.poisson);
   } catch (const Error& error) {
@@ -59,9 +65,9 @@ void check_material(const ElementMaterial& m, bool triangle, std::size_t e) {
                         material::least_poisson(m.model)));
   if (!(m.density > 0) || !std::isfinite(m.density))
     fail(e, fmt::format("density: found {} kg/m^3, expected a finite number > 0", m.density));
-  if (triangle && (!(m.thickness > 0) || !std::isfinite(m.thickness)))
-    fail(e, fmt::format("thickness: found {} m, expected a finite number > 0 for a plane-strain triangle",
-                        m.thickness));
+  if (has_thickness(kind) && (!(m.thickness > 0) || !std::isfinite(m.thickness)))
+    fail(e, fmt::format("thickness: found {} m, expected a finite number > 0 for a {}", m.thickness,
+                        name_of(kind)));
   if (m.fibre == FibreModel::kNone) return;
   if (!(m.fibre_stiffness >= 0) || !std::isfinite(m.fibre_stiffness))
     fail(e, fmt::format("fibre stiffness: found {} Pa, expected a finite number >= 0", m.fibre_stiffness));
@@ -70,25 +76,27 @@ void check_material(const ElementMaterial& m, bool triangle, std::size_t e) {
                         m.fibre_direction.norm()));
 }
 
-// Rest shape: columns are the edges from the first node. A triangle is completed by the unit normal +z.
-Mat3 rest_edges(const ElementInput& input, const Tet& t) {
+// Rest shape: columns are the edges from the first node. A plane triangle is completed by the unit normal +z,
+// one in space by its own.
+Mat3 rest_edges(const ElementInput& input, const Tet& t, ElementKind kind) {
   Mat3 Dm;
   const Vec3& x0 = input.rest[t[0]];
-  for (int a = 1; a < (is_triangle(t) ? 3 : 4); ++a) Dm.col(a - 1) = input.rest[t[a]] - x0;
-  if (is_triangle(t)) {
+  for (int a = 1; a < corners(kind); ++a) Dm.col(a - 1) = input.rest[t[a]] - x0;
+  if (kind == ElementKind::kPlaneTriangle) {
     Dm.row(2).setZero();
     Dm.col(2) = Vec3::UnitZ();
   }
+  if (kind == ElementKind::kClothTriangle) Dm.col(2) = cross(Dm.col(0), Dm.col(1)).stableNormalized();
   return Dm;
 }
 
 double checked_volume(const ElementInput& input, std::size_t e) {
-  const Tet& t = input.elements[e];
-  const Mat3 Dm = rest_edges(input, t);
+  const ElementKind kind = input.kind(e);
+  const Mat3 Dm = rest_edges(input, input.elements[e], kind);
   const double det = Dm.determinant();
-  if (is_triangle(t)) {
+  if (is_triangle(kind)) {
     const double longest = std::max(Dm.col(0).norm(), Dm.col(1).norm());
-    if (!(det > 0))
+    if (moves_in_plane(kind) && !(det > 0))
       fail(e, fmt::format("is inverted or flat in the rest shape (area {:g} m^2), expected its nodes "
                           "counter-clockwise seen from +z; swap two of them",
                           det / 2));
@@ -105,9 +113,18 @@ double checked_volume(const ElementInput& input, std::size_t e) {
   return det / 6;
 }
 
-Tet with_ascending_nodes(Tet t) {
-  const int n = is_triangle(t) ? 3 : 4;
-  for (int a = 1; a < n; ++a)
+// Fibres of cloth run in it.
+void check_fibre(const ElementInput& input, std::size_t e) {
+  const ElementMaterial& m = input.material[e];
+  if (!is_sheet(input.kind(e)) || m.fibre == FibreModel::kNone) return;
+  const Vec3 N = rest_edges(input, input.elements[e], input.kind(e)).col(2);
+  if (!(std::abs(N.dot(m.fibre_direction)) < 1e-6))
+    fail(e, fmt::format("fibre direction: found {:.3g} of it normal to the cloth, expected one in its plane",
+                        N.dot(m.fibre_direction)));
+}
+
+Tet with_ascending_nodes(Tet t, ElementKind kind) {
+  for (int a = 1; a < corners(kind); ++a)
     for (int b = a; b > 0 && t[b] < t[b - 1]; --b) std::swap(t[b], t[b - 1]);
   return t;
 }
@@ -118,7 +135,7 @@ std::vector<std::uint64_t> morton_keys(const ElementInput& input) {
   Vec3 low = Vec3::Constant(std::numeric_limits<double>::max()), high = -low;
   for (std::size_t e = 0; e < centre.size(); ++e) {
     const Tet& t = input.elements[e];
-    const int n = is_triangle(t) ? 3 : 4;
+    const int n = corners(input.kind(e));
     centre[e] = Vec3::Zero();
     for (int a = 0; a < n; ++a) centre[e] += input.rest[t[a]] / n;
     low = low.cwiseMin(centre[e]);
@@ -134,22 +151,23 @@ std::vector<std::uint64_t> morton_keys(const ElementInput& input) {
   return key;
 }
 
-auto kind(const ElementInput& input, Index e) {
+auto batch_key(const ElementInput& input, Index e) {
   const ElementMaterial& m = input.material[e];
-  return std::make_tuple(is_triangle(input.elements[e]), m.model, m.fibre);
+  return std::make_tuple(input.kind(e), m.model, m.fibre);
 }
 
 void fill_lane(const ElementInput& input, const Elements& out, Index e, int lane, bool real, Batch& batch,
                FibreBatch& fibres) {
-  const Tet t = with_ascending_nodes(input.elements[e]);
+  const ElementKind kind = input.kind(e);
+  const Tet t = with_ascending_nodes(input.elements[e], kind);
   const ElementMaterial& m = input.material[e];
-  Mat3 B = rest_edges(input, t).inverse();
-  if (is_triangle(t)) B.row(2).setZero();
+  Mat3 B = rest_edges(input, t, kind).inverse();
+  if (is_triangle(kind)) B.row(2).setZero();
   for (int i = 0; i < 9; ++i) batch.B[i][lane] = B.data()[i];
   const material::Lame l = material::lame(m.young, m.poisson);
   batch.volume[lane] = real ? out.volume[e] : 0.0;
   batch.mu[lane] = l.mu;
-  batch.lambda[lane] = l.lambda;
+  batch.lambda[lane] = is_sheet(kind) ? material::membrane_lambda(l.mu, l.lambda) : l.lambda;
   batch.element[lane] = e;
   for (int a = 0; a < 4; ++a) batch.node[a][lane] = t[a] < 0 ? t[0] : t[a];
   fibres.k[lane] = m.fibre_stiffness;
@@ -161,14 +179,15 @@ void fill_lane(const ElementInput& input, const Elements& out, Index e, int lane
 // Batches of the elements order[begin, end): by kind, and along the curve in each kind.
 void make_batches(const ElementInput& input, std::span<Index> order, Elements& out) {
   std::stable_sort(order.begin(), order.end(),
-                   [&](Index a, Index b) { return kind(input, a) < kind(input, b); });
+                   [&](Index a, Index b) { return batch_key(input, a) < batch_key(input, b); });
   for (std::size_t begin = 0; begin < order.size();) {
     std::size_t end = begin + 1;
-    while (end < order.size() && end < begin + kBatch && kind(input, order[end]) == kind(input, order[begin]))
+    while (end < order.size() && end < begin + kBatch &&
+           batch_key(input, order[end]) == batch_key(input, order[begin]))
       ++end;
     Batch batch{};
     FibreBatch fibres{};
-    std::tie(batch.plane, batch.model, batch.fibre) = kind(input, order[begin]);
+    std::tie(batch.kind, batch.model, batch.fibre) = batch_key(input, order[begin]);
     batch.count = static_cast<std::uint8_t>(end - begin);
     for (int lane = 0; lane < kBatch; ++lane) {
       const std::size_t i = begin + static_cast<std::size_t>(lane);
@@ -184,15 +203,15 @@ void make_batches(const ElementInput& input, std::span<Index> order, Elements& o
   }
 }
 
-// Numbers the items (nodes or blocks) that the chunks touch and finds out which are shared.
-class Targets {
+// Numbers the items (nodes or blocks) that a chunk touches.
+class ChunkItems {
  public:
   struct Use {
     Index item;            // -1: nothing, the entry after the last
     std::uint16_t* place;  // receives the item's place in the chunk's own array
   };
 
-  Targets(Index items, std::vector<Index>& target) : local_(items), chunks_(items, 0), target_(target) {}
+  ChunkItems(Index items, std::vector<Index>& all) : local_(at(items)), all_(all) {}
 
   // Returns how many different items the chunk uses. They ascend in its array, so that results are written
   // through memory in one direction.
@@ -202,44 +221,26 @@ class Targets {
       if (use.item >= 0) own.push_back(use.item);
     std::sort(own.begin(), own.end());
     own.erase(std::unique(own.begin(), own.end()), own.end());
-    for (std::size_t i = 0; i < own.size(); ++i) {
-      local_[own[i]] = static_cast<std::uint16_t>(i);
-      ++chunks_[own[i]];
-    }
+    for (std::size_t i = 0; i < own.size(); ++i) local_[at(own[i])] = static_cast<std::uint16_t>(i);
     for (const Use& use : uses)
-      *use.place = use.item < 0 ? static_cast<std::uint16_t>(own.size()) : local_[use.item];
-    target_.insert(target_.end(), own.begin(), own.end());
+      *use.place = use.item < 0 ? static_cast<std::uint16_t>(own.size()) : local_[at(use.item)];
+    all_.insert(all_.end(), own.begin(), own.end());
     return static_cast<Index>(own.size());
-  }
-
-  void finish(Shared& shared, std::vector<Index>& idle) {
-    shared.begin.push_back(0);
-    std::vector<Index> next(chunks_.size(), -1);
-    for (std::size_t i = 0; i < chunks_.size(); ++i) {
-      if (chunks_[i] == 0) idle.push_back(static_cast<Index>(i));
-      if (chunks_[i] < 2) continue;
-      next[i] = shared.begin.back();
-      shared.item.push_back(static_cast<Index>(i));
-      shared.begin.push_back(shared.begin.back() + chunks_[i]);
-    }
-    for (Index& t : target_)
-      if (next[t] >= 0) t = -1 - next[t]++;
   }
 
  private:
   std::vector<std::uint16_t> local_;
-  std::vector<Index> chunks_;
-  std::vector<Index>& target_;
+  std::vector<Index>& all_;
 };
 
 void number_chunks(Elements& out) {
-  Targets nodes(out.nodes, out.node_target), blocks(out.pattern->blocks(), out.block_target);
+  ChunkItems nodes(out.nodes, out.chunk_node), blocks(out.pattern->blocks(), out.chunk_block);
   for (Chunk& chunk : out.chunk) {
-    std::vector<Targets::Use> node_uses, block_uses;
+    std::vector<ChunkItems::Use> node_uses, block_uses;
     for (Index b = chunk.batch_begin; b < chunk.batch_end; ++b) {
       Batch& batch = out.batch[b];
       for (int lane = 0; lane < batch.count; ++lane) {
-        const auto node = [&](int a) { return a == 3 && batch.plane ? -1 : batch.node[a][lane]; };
+        const auto node = [&](int a) { return a < corners(batch.kind) ? batch.node[a][lane] : -1; };
         for (int a = 0; a < 4; ++a) node_uses.push_back({node(a), &batch.local_node[lane][a]});
         for (int k = 0; k < kElementBlocks; ++k) {
           const Index row = node(kBlockNodes[k][0]), column = node(kBlockNodes[k][1]);
@@ -248,15 +249,32 @@ void number_chunks(Elements& out) {
       }
     }
     const Index n = nodes.add_chunk(node_uses), m = blocks.add_chunk(block_uses);
-    chunk.node_end = static_cast<Index>(out.node_target.size());
+    chunk.node_end = static_cast<Index>(out.chunk_node.size());
     chunk.node_begin = chunk.node_end - n;
-    chunk.block_end = static_cast<Index>(out.block_target.size());
+    chunk.block_end = static_cast<Index>(out.chunk_block.size());
     chunk.block_begin = chunk.block_end - m;
     out.max_chunk_nodes = std::max(out.max_chunk_nodes, n);
     out.max_chunk_blocks = std::max(out.max_chunk_blocks, m);
   }
-  nodes.finish(out.shared_nodes, out.idle_nodes);
-  blocks.finish(out.shared_blocks, out.idle_blocks);
+  set_targets(out);
+}
+
+// Items that several chunks touch get a slot for each of them.
+void share_items(Index items, const std::vector<Index>& all, std::vector<Index>& target, Shared& shared,
+                 std::vector<Index>& idle) {
+  std::vector<Index> chunks(at(items), 0), next(at(items), -1);
+  for (const Index i : all) ++chunks[at(i)];
+  shared.begin.push_back(0);
+  for (Index i = 0; i < items; ++i) {
+    if (chunks[at(i)] == 0) idle.push_back(i);
+    if (chunks[at(i)] < 2) continue;
+    next[at(i)] = shared.begin.back();
+    shared.item.push_back(i);
+    shared.begin.push_back(shared.begin.back() + chunks[at(i)]);
+  }
+  target = all;
+  for (Index& t : target)
+    if (next[at(t)] >= 0) t = -1 - next[at(t)]++;
 }
 
 // Large chunks share fewer blocks, but their sums must stay in the second-level cache (72 bytes a block,
@@ -279,9 +297,11 @@ std::shared_ptr<const Elements> make_elements(const ElementInput& input) {
     const Tet& t = input.elements[e];
     const ElementMaterial& m = input.material[e];
     check_nodes(input, e);
-    check_material(m, is_triangle(t), e);
+    check_material(m, input.kind(e), e);
     out->volume.push_back(checked_volume(input, e));
-    const int nodes = is_triangle(t) ? 3 : 4;
+    check_fibre(input, e);
+    out->kind.push_back(input.kind(e));
+    const int nodes = corners(input.kind(e));
     for (int a = 0; a < nodes; ++a) out->mass[t[a]] += m.density * out->volume[e] / nodes;
     if (m.fibre != FibreModel::kNone) out->channels = std::max(out->channels, m.activation_channel + 1);
   }
@@ -303,10 +323,16 @@ std::shared_ptr<const Elements> make_elements(const ElementInput& input) {
   return out;
 }
 
+void set_targets(Elements& out) {
+  share_items(out.nodes, out.chunk_node, out.node_target, out.shared_nodes, out.idle_nodes);
+  share_items(out.pattern->blocks(), out.chunk_block, out.block_target, out.shared_blocks, out.idle_blocks);
+}
+
 Index element_count(const Elements& elements) { return static_cast<Index>(elements.element.size()); }
 Index node_count(const Elements& elements) { return elements.nodes; }
 std::shared_ptr<const BlockPattern> pattern(const Elements& elements) { return elements.pattern; }
 const VecX& lumped_mass(const Elements& elements) { return elements.mass; }
 const std::vector<double>& rest_volume(const Elements& elements) { return elements.volume; }
+ElementKind kind_of(const Elements& elements, Index e) { return elements.kind[at(e)]; }
 
 }  // namespace limber::fem

@@ -4,7 +4,7 @@
 
 #include <limber/linalg/block_matrix.hpp>
 #include <limber/material/material.hpp>
-#include <limber/mesh/mesh.hpp>
+#include <limber/mesh/element_kind.hpp>
 
 #include <memory>
 #include <span>
@@ -12,12 +12,14 @@
 
 namespace limber::fem {
 
-// What the model builder hands over, one entry per element. Triangles are plane-strain elements in the xy
-// plane (F padded with F33 = 1) with a thickness; their nodes carry an inert z.
+// What the model builder hands over, one entry per element.
 struct ElementInput {
   std::vector<Vec3> rest;     // rest positions of all nodes [m]
   std::vector<Tet> elements;  // a triangle has -1 in the last entry
   std::vector<ElementMaterial> material;
+  std::vector<ElementKind> kinds;  // empty: all are tetrahedra
+
+  ElementKind kind(std::size_t e) const { return kinds.empty() ? ElementKind::kTetrahedron : kinds[e]; }
 };
 
 class Elements;  // opaque outside fem/
@@ -33,5 +35,6 @@ std::shared_ptr<const BlockPattern> pattern(const Elements& elements);
 const VecX& lumped_mass(const Elements& elements);
 // Rest volume of each element [m^3].
 const std::vector<double>& rest_volume(const Elements& elements);
+ElementKind kind_of(const Elements& elements, Index e);
 
 }  // namespace limber::fem

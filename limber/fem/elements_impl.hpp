@@ -31,7 +31,7 @@ struct alignas(64) PerElement {
 struct Batch {
   MaterialModel model;
   FibreModel fibre;
-  bool plane;
+  ElementKind kind;
   std::uint8_t count;
   Index fibres;     // entry of Elements::fibres, -1: none
   PerElement B[9];  // column-major [1/m]
@@ -67,6 +67,7 @@ class Elements {
  public:
   Index nodes = 0;
   std::vector<Tet> element;  // as in the input
+  std::vector<ElementKind> kind;
   std::vector<ElementMaterial> material;
   std::vector<double> volume;
   VecX mass;
@@ -78,10 +79,14 @@ class Elements {
   std::vector<Chunk> chunk;
   // For every chunk's own node or block: t >= 0 is the node or block of the result, t < 0 the slot -1 - t.
   std::vector<Index> node_target, block_target;
+  std::vector<Index> chunk_node, chunk_block;  // those nodes and blocks themselves, ascending in a chunk
   Shared shared_nodes, shared_blocks;
   std::vector<Index> idle_nodes, idle_blocks;  // touched by no element
   Index max_chunk_nodes = 0, max_chunk_blocks = 0;
 };
+
+// Turns chunk_node and chunk_block into targets, slots and idle items, once all chunks are there.
+void set_targets(Elements& elements);
 
 // Throw Error when the arguments do not fit the elements.
 void check_positions(const Elements& elements, const VecX& x);

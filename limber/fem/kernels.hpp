@@ -41,6 +41,10 @@ struct Kernels {
   void (*force)(const Reading&, Index begin, Index end, const Sums& sums, Outcome& outcome);
   void (*stiffness)(const Reading&, Index begin, Index end, const Sums& sums, Outcome& outcome);
 
+  // K v added to `sums`, without K.
+  void (*product)(const Reading&, const double* v, Index begin, Index end, const Sums& sums,
+                  Outcome& outcome);
+
   // Per element, at the element's own place in `out`: F (9 numbers), Green strain (6), energy density (1),
   // and the stretch rate for the velocities `v` (9).
   void (*deformation_gradients)(const Reading&, Index begin, Index end, double* out);

@@ -76,7 +76,10 @@ material::Sym3<Pack> strain_difference(const Reading& in, const Part& part, cons
     *entry[k] -= h;
   }
   const Pack mu = part.read(part.batch.mu), lambda = part.read(part.batch.lambda);
-  s = Pack(in.strain_weight) * mu * (Pack(3) * lambda + Pack(2) * mu) / (lambda + mu);
+  if (part.batch.kind == ElementKind::kClothTriangle)
+    s = Pack(in.strain_weight) * material::membrane_young(mu, lambda);
+  else
+    s = Pack(in.strain_weight) * mu * (Pack(3) * lambda + Pack(2) * mu) / (lambda + mu);
   return S;
 }
 
@@ -115,9 +118,10 @@ void add_blocks(const Part& part, M3<Pack> K[kElementBlocks], double* sums) {
 }
 
 template <bool needed>
-auto decompose([[maybe_unused]] const M3<Pack>& F) {
+auto decompose([[maybe_unused]] const M3<Pack>& F, [[maybe_unused]] const M3<Pack>& B,
+               [[maybe_unused]] ElementKind kind) {
   if constexpr (needed)
-    return material::svd(F);
+    return element_svd(F, B, kind);
   else
     return material::NoSvd{};
 }
@@ -131,23 +135,23 @@ void run_part(const Model& model, const Reading& in, const Part& part, const Ele
     psi = element_psi(model, batch.fibre, e, F);
     check = psi;
   } else {
-    const auto svd = decompose < Model::kForceNeedsSvd || work == Work::kStiffness > (F);
+    const auto svd = decompose < Model::kForceNeedsSvd || work == Work::kStiffness > (F, e.B, batch.kind);
     V3<Pack> f[3];
-    psi = element_force(model, batch.fibre, batch.plane, e, F, svd, f);
+    psi = element_force(model, batch.fibre, batch.kind, e, F, svd, f);
     material::Sym3<Pack> S;
     Pack s;
     if (in.strain_history) {
       S = strain_difference(in, part, F, s);
-      add_strain_force(e, batch.plane, F, s, S, psi, f);
+      add_strain_force(e, batch.kind, F, s, S, psi, f);
     }
     add_forces(part, f, sums.f);
     check = psi;
     for (int a = 0; a < 3; ++a) check += f[a][0] + f[a][1] + f[a][2];
     if constexpr (work == Work::kStiffness) {
       M3<Pack> K[kElementBlocks];
-      element_stiffness(model, batch.fibre, batch.plane, in.projection == Projection::kPsd, e, F, svd, K);
+      element_stiffness(model, batch.fibre, batch.kind, in.projection == Projection::kPsd, e, F, svd, K);
       if (in.strain_history)
-        add_strain_stiffness(e, batch.plane, in.projection != Projection::kNone, F, s, S, K);
+        add_strain_stiffness(e, batch.kind, in.projection != Projection::kNone, F, s, S, K);
       for (int a = 1; a < 4; ++a) check += K[a](0, 0) + K[a](1, 1) + K[a](2, 2);
       add_blocks(part, K, sums.K);
     }
@@ -174,7 +178,7 @@ void run_batches(const Reading& in, Index begin, Index end, const Sums& sums, Ou
       if (part.count() <= 0) break;
       const M3<Pack> B = shape_gradients(part);
       const ElementData<Pack> e = element_data(in, part, B);
-      const M3<Pack> F = deformation_gradient(gather_edges(part, in.x), B, part.batch.plane);
+      const M3<Pack> F = deformation_gradient(gather_edges(part, in.x), B, part.batch.kind);
       material::with_model(part.batch.model, e.mu, e.lambda, [&](const auto& model) {
         run_part<work>(model, in, part, e, F, sums, energy[p], outcome);
       });
@@ -190,7 +194,7 @@ void for_each_part(const Reading& in, Index begin, Index end, Body&& body) {
     for (int first = 0; first < in.batch[b].count; first += kLanes) {
       const Part part{in.batch[b], first};
       const M3<Pack> B = shape_gradients(part);
-      body(part, B, deformation_gradient(gather_edges(part, in.x), B, part.batch.plane));
+      body(part, B, deformation_gradient(gather_edges(part, in.x), B, part.batch.kind));
     }
 }
 
@@ -227,15 +231,37 @@ void all_densities(const Reading& in, Index begin, Index end, double* out) {
 
 void all_stretch_rates(const Reading& in, const double* v, Index begin, Index end, double* out) {
   for_each_part(in, begin, end, [&](const Part& part, const M3<Pack>& B, const M3<Pack>& F) {
-    M3<Pack> Fdot = deformation_gradient(gather_edges(part, v), B, part.batch.plane);
-    if (part.batch.plane) Fdot(2, 2) = 0;
-    store<9>(part, material::stretch_rate(material::svd(F), Fdot).a, out);
+    const M3<Pack> Fdot = gradient_rate(F, gather_edges(part, v), B, part.batch.kind);
+    store<9>(part, material::stretch_rate(element_svd(F, B, part.batch.kind), Fdot).a, out);
+  });
+}
+
+// K v, element by element; `first_bad` of the outcome is set.
+void product_batches(const Reading& in, const double* v, Index begin, Index end, const Sums& sums,
+                     Outcome& outcome) {
+  for_each_part(in, begin, end, [&](const Part& part, const M3<Pack>& B, const M3<Pack>& F) {
+    const Batch& batch = part.batch;
+    const ElementData<Pack> e = element_data(in, part, B);
+    V3<Pack> y[3];
+    material::with_model(batch.model, e.mu, e.lambda, [&](const auto& model) {
+      element_stiffness_product(model, batch.fibre, batch.kind, in.projection == Projection::kPsd, e, F,
+                                element_svd(F, B, batch.kind), gather_edges(part, v), y);
+    });
+    add_forces(part, y, sums.f);
+    Pack check = 0;
+    for (int a = 0; a < 3; ++a) check += y[a][0] + y[a][1] + y[a][2];
+    const Mask bad = !(check - check == Pack(0));
+    if (!any(bad)) return;
+    for (int lane = 0; lane < kLanes && lane < part.count(); ++lane)
+      if (bad[lane] && batch.element[part.first + lane] < outcome.first_bad)
+        outcome.first_bad = batch.element[part.first + lane];
   });
 }
 
 constexpr Kernels kKernels{run_batches<Work::kEnergy>,
                            run_batches<Work::kForce>,
                            run_batches<Work::kStiffness>,
+                           product_batches,
                            all_gradients,
                            all_strains,
                            all_densities,

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <limber/fem/elements.hpp>
-#include <limber/reduction/deformation_map.hpp>
+#include <limber/linalg/deformation_map.hpp>
 
 namespace limber::fem {
 

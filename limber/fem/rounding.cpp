@@ -11,8 +11,8 @@ Rounding rounding(const ElementInput& mesh, const std::vector<double>& volume) {
   for (std::size_t e = 0; e < volume.size(); ++e) {
     const ElementMaterial& m = mesh.material[e];
     out.energy += m.young * volume[e];
-    const bool plane = mesh.elements[e][3] < 0;
-    const double edge = plane ? std::sqrt(volume[e] / m.thickness) : std::cbrt(volume[e]);
+    const double edge =
+        has_thickness(mesh.kind(e)) ? std::sqrt(volume[e] / m.thickness) : std::cbrt(volume[e]);
     const double modulus =  // of a plane wave
         m.young * (1 - m.poisson) / ((1 + m.poisson) * (1 - 2 * m.poisson)) + m.fibre_stiffness;
     squares += std::pow(modulus * volume[e] / (edge * edge), 2);

@@ -1,6 +1,7 @@
 #include <limber/core/error.hpp>
 #include <limber/io/file.hpp>
 #include <limber/io/vtu.hpp>
+#include <limber/mesh/element_kind.hpp>
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -198,7 +199,7 @@ void write_vtu(const std::string& path, const VtuGrid& grid, const VtuOptions& o
   offsets.reserve(grid.cells.size());
   types.reserve(grid.cells.size());
   for (const Tet& t : grid.cells) {
-    const bool triangle = t[3] < 0;
+    const bool triangle = corners(t) == 3;
     connectivity.insert(connectivity.end(), t.begin(), t.begin() + (triangle ? 3 : 4));
     offsets.push_back(static_cast<std::int64_t>(connectivity.size()));
     types.push_back(triangle ? kVtkTriangle : kVtkTet);

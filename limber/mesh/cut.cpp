@@ -1,5 +1,7 @@
 #include <limber/mesh/cut.hpp>
 
+#include <limber/mesh/element_kind.hpp>
+
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -29,7 +31,7 @@ std::vector<InnerFace> inner_faces(std::span<const Tet> elements) {
   for (std::size_t e = 0; e < elements.size(); ++e) {
     const Tet& t = elements[e];
     const auto id = static_cast<Index>(e);
-    if (t[3] < 0) {
+    if (corners(t) == 3) {
       for (int k = 0; k < 3; ++k) all.push_back({sorted({t[k], t[(k + 1) % 3], -1}), id});
     } else {
       for (int skip = 0; skip < 4; ++skip)

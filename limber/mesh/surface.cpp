@@ -1,5 +1,7 @@
 #include <limber/mesh/surface.hpp>
 
+#include <limber/mesh/element_kind.hpp>
+
 #include <algorithm>
 #include <tuple>
 
@@ -24,7 +26,7 @@ BoundarySurface boundary_surface(std::span<const Tet> elements) {
   const auto each_face = [&](auto&& visit) {
     for (std::size_t e = 0; e < elements.size(); ++e) {
       const Tet& t = elements[e];
-      if (t[3] < 0) continue;
+      if (corners(t) == 3) continue;
       for (int f = 0; f < 4; ++f) {
         std::array<Index, 3> v{t[kFace[f][0]], t[kFace[f][1]], t[kFace[f][2]]};
         std::sort(v.begin(), v.end());
@@ -56,7 +58,7 @@ BoundarySurface boundary_surface(std::span<const Tet> elements) {
   BoundarySurface surface;
   for (std::size_t e = 0; e < elements.size(); ++e) {
     const Tet& t = elements[e];
-    if (t[3] < 0) {
+    if (corners(t) == 3) {
       surface.triangles.push_back({t[0], t[1], t[2]});
       surface.elements.push_back(static_cast<Index>(e));
       continue;

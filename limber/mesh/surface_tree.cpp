@@ -6,16 +6,6 @@
 namespace limber {
 namespace {
 
-constexpr Index kLeaf = 4;
-
-double squared_distance(const Box& box, const Vec3& p) {
-  return (box.lo - p).cwiseMax(p - box.hi).cwiseMax(0.0).squaredNorm();
-}
-
-bool meet(const Box& a, const Box& b) {
-  return (a.lo.array() <= b.hi.array()).all() && (b.lo.array() <= a.hi.array()).all();
-}
-
 // Solid angle of a triangle seen from p (van Oosterom and Strackee 1983).
 double solid_angle(const Vec3& p, const Vec3& a, const Vec3& b, const Vec3& c) {
   const Vec3 u = a - p, v = b - p, w = c - p;
@@ -88,87 +78,66 @@ bool triangles_intersect(std::span<const Vec3> x, const Tri& s, const Tri& t) {
 }
 
 SurfaceTree::SurfaceTree(std::span<const Vec3> points, std::span<const Tri> triangles)
-    : points_(points), triangles_(triangles), order_(triangles.size()) {
-  std::iota(order_.begin(), order_.end(), 0);
-  centroids_.reserve(triangles.size());
-  for (const Tri& t : triangles) centroids_.push_back((points[t[0]] + points[t[1]] + points[t[2]]) / 3);
-  nodes_.reserve(triangles.size());
-  if (!triangles.empty()) build(0, static_cast<Index>(triangles.size()));
-  centroids_ = {};
+    : points_(points), triangles_(triangles) {
+  std::vector<Box> boxes;
+  std::vector<Vec3> centroids;
+  for (const Tri& t : triangles) {
+    boxes.push_back(triangle_box(points, t));
+    centroids.push_back((points[t[0]] + points[t[1]] + points[t[2]]) / 3);
+  }
+  tree_.build(boxes, centroids);
+  for (const BoxTree::Node& node : tree_.nodes()) clusters_.push_back(cluster(node, centroids));
 }
 
-Box SurfaceTree::triangle_box(Index t) const {
-  Box box;
-  for (const Index v : triangles_[t]) box.add(points_[v]);
-  return box;
-}
-
-Index SurfaceTree::build(Index begin, Index end) {
-  const auto id = static_cast<Index>(nodes_.size());
-  nodes_.emplace_back();
-  Node node;
-  node.begin = begin;
-  node.end = end;
-  Box middles;
+SurfaceTree::Cluster SurfaceTree::cluster(const BoxTree::Node& node, std::span<const Vec3> centroids) const {
+  Cluster c;
   double area = 0;
-  for (Index i = begin; i < end; ++i) {
-    const Index t = order_[i];
-    for (const Index v : triangles_[t]) node.box.add(points_[v]);
-    middles.add(centroids_[t]);
+  for (Index i = node.begin; i < node.end; ++i) {
+    const Index t = tree_.order()[at(i)];
     const Vec3 n = triangle_normal(points_, triangles_[t]) / 2;
-    node.dipole += n;
-    node.center += n.norm() * centroids_[t];
+    c.dipole += n;
+    c.center += n.norm() * centroids[t];
     area += n.norm();
   }
-  node.center = area > 0 ? (node.center / area).eval() : ((node.box.lo + node.box.hi) / 2).eval();
-  for (Index i = begin; i < end; ++i)
-    for (const Index v : triangles_[order_[i]])
-      node.radius = std::max(node.radius, (points_[v] - node.center).norm());
-  if (end - begin > kLeaf) {
-    Eigen::Index axis;
-    middles.size().maxCoeff(&axis);
-    const Index middle = begin + (end - begin) / 2;
-    std::nth_element(
-        order_.begin() + begin, order_.begin() + middle, order_.begin() + end, [&](Index a, Index b) {
-          return centroids_[a][axis] != centroids_[b][axis] ? centroids_[a][axis] < centroids_[b][axis]
-                                                            : a < b;
-        });
-    node.left = build(begin, middle);
-    node.right = build(middle, end);
-  }
-  nodes_[id] = node;
-  return id;
+  c.center = area > 0 ? (c.center / area).eval() : ((node.box.lo + node.box.hi) / 2).eval();
+  for (Index i = node.begin; i < node.end; ++i)
+    for (const Index v : triangles_[tree_.order()[at(i)]])
+      c.radius = std::max(c.radius, (points_[v] - c.center).norm());
+  return c;
 }
 
 SurfaceTree::Nearest SurfaceTree::nearest(const Vec3& p) const {
   Nearest best;
-  if (nodes_.empty()) return best;
+  const std::span<const BoxTree::Node> nodes = tree_.nodes();
+  if (nodes.empty()) return best;
   double best2 = std::numeric_limits<double>::infinity();
-  std::vector<std::pair<double, Index>> stack{{squared_distance(nodes_[0].box, p), 0}};
+  std::vector<std::pair<double, Index>> stack{{squared_distance(nodes[0].box, p), 0}};
   while (!stack.empty()) {
     const auto [d2, id] = stack.back();
     stack.pop_back();
     if (d2 >= best2) continue;
-    const Node& node = nodes_[id];
-    if (node.left < 0) {
+    const BoxTree::Node& node = nodes[at(id)];
+    if (node.leaf()) {
       for (Index i = node.begin; i < node.end; ++i) {
-        const Tri& t = triangles_[order_[i]];
+        const Index triangle = tree_.order()[at(i)];
+        const Tri& t = triangles_[triangle];
         const Vec3 q = nearest_on_triangle(p, points_[t[0]], points_[t[1]], points_[t[2]]);
         const double e2 = (q - p).squaredNorm();
         if (e2 < best2) {
           best2 = e2;
-          best = {q, order_[i], 0};
+          best = {q, triangle, 0};
         }
       }
       continue;
     }
-    const double l = squared_distance(nodes_[node.left].box, p),
-                 r = squared_distance(nodes_[node.right].box, p);
+    const Index left = id + 1;
+    const double l = squared_distance(nodes[at(left)].box, p),
+                 r = squared_distance(nodes[at(node.right)].box, p);
     if (l < r) {  // the nearer one is looked at first
       stack.emplace_back(r, node.right);
-      stack.emplace_back(l, node.left);
+      stack.emplace_back(l, left);
     } else {
-      stack.emplace_back(l, node.left);
+      stack.emplace_back(l, left);
       stack.emplace_back(r, node.right);
     }
   }
@@ -179,21 +148,23 @@ SurfaceTree::Nearest SurfaceTree::nearest(const Vec3& p) const {
 double SurfaceTree::winding(const Vec3& p) const {
   double angle = 0;
   std::vector<Index> stack;
-  if (!nodes_.empty()) stack.push_back(0);
+  if (!clusters_.empty()) stack.push_back(0);
   while (!stack.empty()) {
-    const Node& node = nodes_[stack.back()];
+    const Index id = stack.back();
+    const BoxTree::Node& node = tree_.nodes()[at(id)];
+    const Cluster& cluster = clusters_[at(id)];
     stack.pop_back();
-    const Vec3 d = node.center - p;
+    const Vec3 d = cluster.center - p;
     const double r = d.norm();
-    if (r > 2 * node.radius && r > 0) {
-      angle += d.dot(node.dipole) / (r * r * r);
-    } else if (node.left < 0) {
+    if (r > 2 * cluster.radius && r > 0) {
+      angle += d.dot(cluster.dipole) / (r * r * r);
+    } else if (node.leaf()) {
       for (Index i = node.begin; i < node.end; ++i) {
-        const Tri& t = triangles_[order_[i]];
+        const Tri& t = triangles_[tree_.order()[at(i)]];
         angle += solid_angle(p, points_[t[0]], points_[t[1]], points_[t[2]]);
       }
     } else {
-      stack.push_back(node.left);
+      stack.push_back(id + 1);
       stack.push_back(node.right);
     }
   }
@@ -202,16 +173,19 @@ double SurfaceTree::winding(const Vec3& p) const {
 
 void SurfaceTree::overlapping(const Box& box, const std::function<void(Index)>& visit) const {
   std::vector<Index> stack;
-  if (!nodes_.empty()) stack.push_back(0);
+  if (!tree_.nodes().empty()) stack.push_back(0);
   while (!stack.empty()) {
-    const Node& node = nodes_[stack.back()];
+    const Index id = stack.back();
+    const BoxTree::Node& node = tree_.nodes()[at(id)];
     stack.pop_back();
-    if (!meet(node.box, box)) continue;
-    if (node.left < 0) {
-      for (Index i = node.begin; i < node.end; ++i)
-        if (meet(triangle_box(order_[i]), box)) visit(order_[i]);
+    if (!overlap(node.box, box)) continue;
+    if (node.leaf()) {
+      for (Index i = node.begin; i < node.end; ++i) {
+        const Index t = tree_.order()[at(i)];
+        if (overlap(triangle_box(points_, triangles_[t]), box)) visit(t);
+      }
     } else {
-      stack.push_back(node.left);
+      stack.push_back(id + 1);
       stack.push_back(node.right);
     }
   }
@@ -221,7 +195,7 @@ std::vector<std::array<Index, 2>> SurfaceTree::self_intersections(std::size_t mo
   std::vector<std::array<Index, 2>> found;
   for (Index t = 0; t < static_cast<Index>(triangles_.size()) && found.size() < most; ++t) {
     std::vector<Index> others;
-    overlapping(triangle_box(t), [&](Index other) {
+    overlapping(triangle_box(points_, triangles_[t]), [&](Index other) {
       if (other > t && triangles_intersect(points_, triangles_[t], triangles_[other]))
         others.push_back(other);
     });

@@ -1,7 +1,7 @@
 // A box tree over the triangles of a surface: nearest points, winding numbers, intersections.
 #pragma once
 
-#include <limber/mesh/geometry.hpp>
+#include <limber/mesh/box_tree.hpp>
 
 #include <functional>
 #include <span>
@@ -33,22 +33,18 @@ class SurfaceTree {
   std::vector<std::array<Index, 2>> self_intersections(std::size_t most) const;
 
  private:
-  struct Node {
-    Box box;
-    Index begin = 0, end = 0;     // range in order_
-    Index left = -1, right = -1;  // children, -1 in a leaf
-    Vec3 dipole = Vec3::Zero();   // sum of area normals
-    Vec3 center = Vec3::Zero();   // area-weighted
-    double radius = 0;            // of everything in it, from center
+  // Of a node of the tree, for winding numbers.
+  struct Cluster {
+    Vec3 dipole = Vec3::Zero();  // sum of area normals
+    Vec3 center = Vec3::Zero();  // area-weighted
+    double radius = 0;           // of everything in it, from center
   };
-  Index build(Index begin, Index end);
-  Box triangle_box(Index t) const;
+  Cluster cluster(const BoxTree::Node& node, std::span<const Vec3> centroids) const;
 
   std::span<const Vec3> points_;
   std::span<const Tri> triangles_;
-  std::vector<Index> order_;
-  std::vector<Vec3> centroids_;  // only while building
-  std::vector<Node> nodes_;
+  BoxTree tree_;
+  std::vector<Cluster> clusters_;  // of the nodes of tree_
 };
 
 // The point of a triangle that is nearest to p.

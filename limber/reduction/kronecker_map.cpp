@@ -2,7 +2,7 @@
 // b_c^T: a third fewer operations than (9 x r)^T (9 x 9) (9 x r), and one long matrix product.
 #include <limber/core/parallel.hpp>
 #include <limber/linalg/strip_product.hpp>
-#include <limber/reduction/deformation_map.hpp>
+#include <limber/linalg/deformation_map.hpp>
 
 #include <numeric>
 

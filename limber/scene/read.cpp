@@ -207,6 +207,7 @@ BodySpec read_body(const Node& node) {
     out.node_sets.emplace_back(key, read_selection(node["node_sets"][key]));
   for (const auto& [key, v] : node.value.at("element_sets").items())
     out.element_sets.emplace_back(key, read_selection(node["element_sets"][key]));
+  out.elements = node.text("elements");
   out.thickness = node.number("thickness");
   out.velocity = node.vec3("velocity");
   out.angular_velocity = node.vec3("angular_velocity");

@@ -1,9 +1,9 @@
 // A scene as plain data: parsed, defaulted, validated. It describes and never steps. SI units throughout.
 #pragma once
 
+#include <limber/core/motion.hpp>
 #include <limber/core/types.hpp>
 #include <limber/material/material.hpp>
-#include <limber/scene/motion.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -98,8 +98,9 @@ struct BodySpec {
   MaterialSpec material;
   std::vector<RegionSpec> regions;
   std::vector<std::pair<std::string, Selection>> node_sets, element_sets;  // further named sets
-  double thickness = 0.01;                                                 // plane-strain bodies [m]
-  Vec3 velocity = Vec3::Zero();                                            // initial [m/s]
+  std::string elements = "auto";         // what triangles are: "auto" (plane strain) or "cloth"
+  double thickness = 0.01;               // bodies of triangles [m]
+  Vec3 velocity = Vec3::Zero();          // initial [m/s]
   Vec3 angular_velocity = Vec3::Zero();  // initial, about the centre of mass [rad/s]
   std::string initial_file;  // optional mesh with the same nodes: initial positions differ from rest
 };

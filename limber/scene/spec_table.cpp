@@ -66,7 +66,11 @@ constexpr Entry kEntries[] = {
     {.path = "/bodies/*/scale", .type = kScale, .fallback = "[1, 1, 1]", .range = above(0), .text = "Scaling about the origin: one number, or one per axis."},
     {.path = "/bodies/*/rotation", .type = kNumbers, .unit = "rad", .fallback = "[0, 0, 0]", .aliases = "orientation angle", .text = "Rotation vector (axis times angle), after scaling."},
     {.path = "/bodies/*/translation", .type = kNumbers, .unit = "m", .fallback = "[0, 0, 0]", .aliases = "position offset", .text = "Displacement, last."},
-    {.path = "/bodies/*/thickness", .type = kNumber, .unit = "m", .fallback = "0.01", .range = above(0), .text = "Of a plane-strain body; without effect on tetrahedra."},
+    {.path = "/bodies/*/elements", .type = kEnum, .fallback = "\"auto\"", .values = "auto cloth",
+     .meanings = "triangles in a plane z = constant are a plane-strain body, which stays in it; the default\n"
+                 "triangles anywhere are a membrane in space; no bending stiffness yet",
+     .aliases = "element kind", .text = "What the triangles of a mesh are."},
+    {.path = "/bodies/*/thickness", .type = kNumber, .unit = "m", .fallback = "0.01", .range = above(0), .text = "Of a body of triangles; without effect on tetrahedra."},
     {.path = "/bodies/*/material", .type = kObject, .fallback = "{}", .text = "What the body is made of."},
     {.path = "/bodies/*/material/model", .type = kEnum, .fallback = "\"stable-neo-hookean\"", .values = "stable-neo-hookean stable-neo-hookean-log corotational fixed-corotated arap st-venant-kirchhoff",
      .meanings = "mu/2 (Ic - 3) + L/2 (J - a)^2; survives inversion; the default\n"

@@ -77,7 +77,7 @@ CutMesh cut_along_plane(const Model& model, const EventSpec& event, IndexRange r
   std::vector<std::uint8_t> side(model.mesh.elements.size(), 0);
   for (Index e = range.begin; e < range.end; ++e) {
     const Tet& t = model.mesh.elements[e];
-    const int k = t[3] < 0 ? 3 : 4;
+    const int k = corners(t);
     Vec3 center = Vec3::Zero();
     for (int c = 0; c < k; ++c) center += model.mesh.rest[t[c]] / k;
     side[e] = (center - event.point).dot(event.normal) >= 0;

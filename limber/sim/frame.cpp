@@ -4,6 +4,7 @@
 #include <limber/io/vtu.hpp>
 #include <limber/mesh/surface.hpp>
 #include <limber/rigid/link_surfaces.hpp>
+#include <limber/sim/contact_model.hpp>
 #include <limber/sim/frame.hpp>
 #include <limber/sim/run_folder.hpp>
 
@@ -273,6 +274,13 @@ ReplayTopology replay_topology(const Simulation& simulation) {
     out.element_fields.push_back(replay_field("region", region));
   }
   if (has_fibres) out.element_fields.push_back(replay_field("fibre", fibre));
+  const auto in_space = [](const Body& body) { return is_sheet(body.kind); };
+  if (std::any_of(model.bodies.begin(), model.bodies.end(), in_space)) {
+    Field cloth{1, {}};
+    for (std::size_t e = 0; e < out.elements.size(); ++e)
+      cloth.values.push_back(e < model.mesh.elements.size() && is_sheet(model.mesh.kind(e)) ? 1 : 0);
+    out.element_fields.push_back(replay_field("cloth", cloth));
+  }
   for (const std::string& name : method.constant) {
     Field field{1, method.node.at(name)};
     field.values.resize(out.rest.size() / 3, 0.0);

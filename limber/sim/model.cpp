@@ -1,6 +1,5 @@
 #include <limber/sim/model.hpp>
 
-#include <limber/contact/contact_model.hpp>
 #include <limber/core/build_info.hpp>
 #include <limber/core/error.hpp>
 #include <limber/io/mesh_io.hpp>
@@ -11,6 +10,7 @@
 #include <limber/scene/load.hpp>
 #include <limber/scene/selection.hpp>
 #include <limber/scene/varying.hpp>
+#include <limber/sim/contact_model.hpp>
 #include <limber/sim/model_parts.hpp>
 
 #include <Eigen/Geometry>
@@ -82,31 +82,33 @@ void add_links(const Scene& scene, Model& model) {
   model.articulation = std::move(articulation);
 }
 
-// A body's mesh on its own node numbers: tets, or triangles with -1 in the last place.
+// A body's mesh on its own node numbers.
 struct BodyMesh {
   std::vector<Vec3> nodes;
   std::vector<Tet> elements;
   IndexSets node_sets, element_sets;
   Fields element_fields;
-  bool plane = false;
+  ElementKind kind = ElementKind::kTetrahedron;
 };
 
 BodyMesh from_tets(TetMesh m) {
   return {std::move(m.nodes),        std::move(m.tets),           std::move(m.node_sets),
-          std::move(m.element_sets), std::move(m.element_fields), false};
+          std::move(m.element_sets), std::move(m.element_fields), ElementKind::kTetrahedron};
 }
 
 BodyMesh from_triangles(TriMesh m, const BodySpec& spec) {
-  if (guess_role(m) != TriRole::kPlane)
+  const bool cloth = spec.elements == "cloth";
+  if (!cloth && guess_role(m) != TriRole::kPlane)
     throw Error(
         ErrorKind::kInput,
         fmt::format("body \"{}\": its mesh has triangles that do not lie in a plane z = constant; a body "
-                    "needs tetrahedra, or "
-                    "triangles in the xy plane (`limber mesh tet` makes tetrahedra from a closed surface)",
+                    "needs tetrahedra, or triangles in the xy plane, or \"elements\": \"cloth\" "
+                    "(`limber mesh tet` makes tetrahedra from a closed surface)",
                     spec.name));
-  BodyMesh b{std::move(m.nodes),          {},  std::move(m.node_sets), std::move(m.element_sets),
-             std::move(m.element_fields), true};
-  for (const Tri& t : m.triangles) b.elements.push_back({t[0], t[1], t[2], -1});
+  BodyMesh b{std::move(m.nodes),          {},
+             std::move(m.node_sets),      std::move(m.element_sets),
+             std::move(m.element_fields), cloth ? ElementKind::kClothTriangle : ElementKind::kPlaneTriangle};
+  for (const Tri& t : m.triangles) b.elements.push_back(as_element(t));
   return b;
 }
 
@@ -179,7 +181,15 @@ BodyMesh load(const Scene& scene, std::size_t body, const BodySpec& spec, double
       mesh);
   require_size(scene, body, spec.refine > 0 ? "refine" : "mesh", before + elements);
   for (int k = 0; k < spec.refine; ++k) std::visit([](auto& m) { m = refined(m); }, mesh);
-  if (auto* tets = std::get_if<TetMesh>(&mesh)) return from_tets(std::move(*tets));
+  if (auto* tets = std::get_if<TetMesh>(&mesh)) {
+    if (spec.elements != "auto")
+      throw Error(
+          ErrorKind::kInput,
+          fmt::format("body \"{}\": \"elements\" is \"{}\", but its mesh has tetrahedra; leave it out, "
+                      "or take a mesh of triangles",
+                      spec.name, spec.elements));
+    return from_tets(std::move(*tets));
+  }
   return from_triangles(std::move(std::get<TriMesh>(mesh)), spec);
 }
 
@@ -195,7 +205,7 @@ std::vector<Vec3> centroids(const BodyMesh& mesh) {
   std::vector<Vec3> c;
   c.reserve(mesh.elements.size());
   for (const Tet& e : mesh.elements) {
-    const int k = e[3] < 0 ? 3 : 4;
+    const int k = corners(e);
     Vec3 sum = Vec3::Zero();
     for (int i = 0; i < k; ++i) sum += mesh.nodes[e[i]];
     c.push_back(sum / k);
@@ -236,7 +246,7 @@ std::vector<ElementMaterial> materials(const Scene& scene, const BodySpec& spec,
 
   for (ElementMaterial& m : out) {
     m.model = spec.material.model;
-    m.thickness = mesh.plane ? spec.thickness : 0;
+    m.thickness = has_thickness(mesh.kind) ? spec.thickness : 0;
   }
   set(spec.material.young, all, &ElementMaterial::young);
   set(spec.material.poisson, all, &ElementMaterial::poisson);
@@ -268,7 +278,7 @@ void append(Model& model, const Scene& scene, const BodySpec& spec, BodyMesh mes
   const auto first_element = static_cast<Index>(model.mesh.elements.size());
   std::vector<ElementMaterial> made_of = materials(scene, spec, mesh);
   model.bodies.push_back(
-      {spec.name, {first_element, first_element + static_cast<Index>(mesh.elements.size())}, mesh.plane});
+      {spec.name, {first_element, first_element + static_cast<Index>(mesh.elements.size())}, mesh.kind});
   model.body_of_node.insert(model.body_of_node.end(), mesh.nodes.size(),
                             static_cast<Index>(model.bodies.size()) - 1);
   model.mesh.rest.insert(model.mesh.rest.end(), mesh.nodes.begin(), mesh.nodes.end());
@@ -278,6 +288,7 @@ void append(Model& model, const Scene& scene, const BodySpec& spec, BodyMesh mes
     model.mesh.elements.push_back(e);
   }
   model.mesh.material.insert(model.mesh.material.end(), made_of.begin(), made_of.end());
+  model.mesh.kinds.insert(model.mesh.kinds.end(), mesh.elements.size(), mesh.kind);
   for (auto& [name, ids] : mesh.node_sets) {
     for (Index& i : ids) i += first_node;
     model.node_sets[spec.name + "/" + name] = std::move(ids);

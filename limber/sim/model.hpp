@@ -27,7 +27,7 @@ struct IndexRange {
 struct Body {
   std::string name;
   IndexRange elements;  // of the model's elements
-  bool plane = false;   // plane-strain triangles in the xy plane; z is held
+  ElementKind kind = ElementKind::kTetrahedron;
 };
 
 // Scene constraints and forces with their nodes looked up.

@@ -130,7 +130,7 @@ std::vector<Overlap> between_bodies(const Model& model, const VecX& at) {
   // Bodies in the same place have neither: their elements are inside each other all the same.
   for (std::size_t e = 0; e < model.mesh.elements.size(); ++e) {
     const Tet& t = model.mesh.elements[e];
-    if (t[3] < 0) continue;
+    if (corners(t) == 3) continue;
     const Vec3 middle = 0.25 * (x[t[0]] + x[t[1]] + x[t[2]] + x[t[3]]);
     for (std::size_t b = 0; b < pieces.size(); ++b) {
       const Box& box = pieces[b].box;

@@ -31,7 +31,7 @@ Script::Script(const Model& model) : model_(model) {
   const auto dofs = static_cast<std::size_t>(3 * model.nodes());
   plane_.assign(dofs, 0);
   for (const Body& body : model.bodies) {
-    if (!body.plane) continue;
+    if (!moves_in_plane(body.kind)) continue;
     for (Index e = body.elements.begin; e < body.elements.end; ++e)
       for (int k = 0; k < 3; ++k) plane_[3 * static_cast<std::size_t>(model.mesh.elements[e][k]) + 2] = 1;
   }

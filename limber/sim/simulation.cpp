@@ -41,12 +41,17 @@ double measure_links(const Model& model, const State& state, Diagnostics& d) {
 
 // What only the meshes tell; the rest has been checked when the scene was read.
 void check_method_fits(const Model& model, const MethodSpec& method) {
-  for (const Body& body : model.bodies)
-    if (body.plane && !method.can.plane)
+  for (const Body& body : model.bodies) {
+    if (moves_in_plane(body.kind) && !method.can.plane)
       throw Error(
           ErrorKind::kInput,
           fmt::format("/method/type: \"{}\" does not move plane bodies of triangles, and \"{}\" is one",
                       method.name, body.name));
+    if (is_sheet(body.kind) && !method.can.cloth)
+      throw Error(ErrorKind::kInput,
+                  fmt::format("/method/type: \"{}\" does not move cloth, and \"{}\" is some", method.name,
+                              body.name));
+  }
 }
 
 // What in a state from a file does not fit the model of its topology; empty: all fits.

@@ -190,6 +190,7 @@ Model with_topology(const Model& base, const Topology& t) {
   for (Index e = 0; e < static_cast<Index>(t.elements.size()); ++e) {
     const Index source = t.element_values.main(e);
     next.mesh.material.push_back(base.mesh.material[source]);
+    next.mesh.kinds.push_back(base.mesh.kind(static_cast<std::size_t>(source)));
     while (source >= base.bodies[b].elements.end) {
       next.bodies[b].elements.end = e;
       next.bodies[++b].elements.begin = e;

@@ -1,5 +1,7 @@
 #include <limber/view/fields.hpp>
 
+#include <limber/mesh/element_kind.hpp>
+
 #include <fmt/format.h>
 
 #include <Eigen/Geometry>
@@ -57,10 +59,11 @@ Eigen::Vector3f rest_of(const ReplayTopology& t, Index i) {
 }  // namespace
 
 bool is_mark(const std::string& name) {
-  return name == "dynamic" || name == "pinned" || name == "candidate" || name == "fibre";
+  return name == "dynamic" || name == "pinned" || name == "candidate" || name == "fibre" || name == "cloth";
 }
 
 bool is_plane(const ReplayTopology& t) {
+  if (find_field(t.element_fields, "cloth")) return false;  // it may be flat at rest, but it moves in space
   for (std::size_t i = 2; i < t.rest.size(); i += 3)
     if (t.rest[i] != t.rest[2]) return false;
   return !t.elements.empty() && tet_count(t) == 0;
@@ -68,7 +71,7 @@ bool is_plane(const ReplayTopology& t) {
 
 std::size_t tet_count(const ReplayTopology& t) {
   return static_cast<std::size_t>(
-      std::count_if(t.elements.begin(), t.elements.end(), [](const Tet& e) { return e[3] >= 0; }));
+      std::count_if(t.elements.begin(), t.elements.end(), [](const Tet& e) { return corners(e) == 4; }));
 }
 
 const ReplayField* find_field(const std::vector<ReplayField>& fields, const std::string& name) {
@@ -113,8 +116,8 @@ FieldSampler::FieldSampler(const ReplayTopology& topology, const ReplayFrame* fr
   for (const Tet& e : topology.elements) {
     const Eigen::Vector3f a = rest_of(topology, e[0]), b = rest_of(topology, e[1]) - a,
                           c = rest_of(topology, e[2]) - a;
-    volume_.push_back(e[3] < 0 ? b.cross(c).norm() / 2
-                               : std::abs(b.cross(c).dot(rest_of(topology, e[3]) - a)) / 6);
+    volume_.push_back(corners(e) == 3 ? b.cross(c).norm() / 2
+                                      : std::abs(b.cross(c).dot(rest_of(topology, e[3]) - a)) / 6);
   }
 }
 

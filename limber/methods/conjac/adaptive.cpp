@@ -29,7 +29,7 @@ std::vector<Index> select_elements(const Model& model, const Selection& selectio
   std::vector<Vec3> center;
   for (Index e = range.begin; e < range.end; ++e) {
     const Tet& t = model.mesh.elements[e];
-    const int k = t[3] < 0 ? 3 : 4;
+    const int k = corners(t);
     Vec3 sum = Vec3::Zero();
     for (int c = 0; c < k; ++c) sum += model.mesh.rest[t[c]];
     center.push_back(sum / k);

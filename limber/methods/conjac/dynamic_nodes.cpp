@@ -64,7 +64,7 @@ std::vector<std::uint8_t> held_for_good(const Model& model) {
           held[3 * static_cast<std::size_t>(i) + static_cast<std::size_t>(k)] = 1;
   }
   for (const Body& body : model.bodies)
-    if (body.plane)
+    if (moves_in_plane(body.kind))
       for (Index e = body.elements.begin; e < body.elements.end; ++e)
         for (int k = 0; k < 3; ++k) held[3 * static_cast<std::size_t>(model.mesh.elements[e][k]) + 2] = 1;
   return held;

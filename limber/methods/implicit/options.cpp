@@ -105,7 +105,7 @@ constinit const Method implicit_method{
     .spec = {.name = "implicit",
              .summary = "nonlinear implicit integrators with solvers that reuse their factor",
              .entries = kImplicitEntries,
-             .can = {.obstacles = true, .body_contact = true}},
+             .can = {.obstacles = true, .body_contact = true, .cloth = true}},
     .make = make_implicit,
     .memory = [] { return MethodMemory::of(ImplicitMemory{}, 0); }};
 

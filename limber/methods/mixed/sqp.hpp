@@ -10,7 +10,7 @@
 #include <limber/core/phase_clock.hpp>
 #include <limber/linalg/cholesky.hpp>
 #include <limber/methods/mixed/points.hpp>
-#include <limber/reduction/deformation_map.hpp>
+#include <limber/linalg/deformation_map.hpp>
 
 #include <cstdint>
 #include <functional>

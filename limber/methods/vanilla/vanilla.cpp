@@ -182,7 +182,7 @@ constinit const Method vanilla_method{
     .spec = {.name = "vanilla",
              .summary = "full space, linearly implicit: every node is an unknown",
              .entries = kVanillaEntries,
-             .can = {.links = true, .obstacles = true},
+             .can = {.links = true, .obstacles = true, .cloth = true},
              .remedy = "try a smaller time step (time/step), or more damping (method/beta)"},
     .make = [](const Model& model, const nlohmann::json& options,
                const Preparation&) -> std::unique_ptr<Stepper> {

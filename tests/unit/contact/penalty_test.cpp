@@ -203,11 +203,18 @@ TEST(SurfaceNodes, PlaneBodiesTouchWithTheirBorder) {
   for (const Tri& t : sheet.triangles) in.elements.push_back({t[0], t[1], t[2], -1});
   in.material.resize(in.elements.size());
   for (auto& m : in.material) m.thickness = 0.1;
+  in.kinds.assign(in.elements.size(), ElementKind::kPlaneTriangle);
   const SurfaceNodes s = surface_nodes(in);
   EXPECT_EQ(s.nodes.size(), 14u);
   double area = 0;
   for (double a : s.area) area += a;
   EXPECT_NEAR(area, 0.6, 1e-14);
+  in.kinds.assign(in.elements.size(), ElementKind::kClothTriangle);  // cloth touches all over
+  const SurfaceNodes all = surface_nodes(in);
+  EXPECT_EQ(all.nodes.size(), 20u);
+  area = 0;
+  for (double a : all.area) area += a;
+  EXPECT_NEAR(area, 2, 1e-14);
 }
 
 TEST(Penalty, DefaultStiffnessKeepsARestingBlockAlmostOut) {

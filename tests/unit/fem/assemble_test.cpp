@@ -322,7 +322,13 @@ TEST(Elements, RefusesBadInput) {
   expect_refused(bad, "unit");
   bad = good;
   bad.elements[3] = {0, 1, 3, -1};
+  expect_refused(bad, "node -1");  // a triangle must say which kind it is
+  bad.kinds.assign(bad.elements.size(), ElementKind::kTetrahedron);
+  bad.kinds[3] = ElementKind::kPlaneTriangle;
   expect_refused(bad, "thickness");
+  bad.material[3].thickness = 0.01;
+  bad.elements[3] = good.elements[3];
+  expect_refused(bad, "plane-triangle with a fourth node");
 }
 
 }  // namespace

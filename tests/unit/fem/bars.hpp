@@ -43,7 +43,8 @@ inline ElementInput block(int nx, int ny, int nz, double size, const ElementMate
 }
 
 // A plate of nx x ny squares in the xy plane, two triangles each.
-inline ElementInput plate(int nx, int ny, double size, ElementMaterial material, double thickness) {
+inline ElementInput plate(int nx, int ny, double size, ElementMaterial material, double thickness,
+                          ElementKind kind = ElementKind::kPlaneTriangle) {
   ElementInput input;
   for (int j = 0; j <= ny; ++j)
     for (int i = 0; i <= nx; ++i) input.rest.emplace_back(i * size, j * size, 0);
@@ -55,6 +56,7 @@ inline ElementInput plate(int nx, int ny, double size, ElementMaterial material,
     }
   material.thickness = thickness;
   input.material.assign(input.elements.size(), material);
+  input.kinds.assign(input.elements.size(), kind);
   return input;
 }
 

@@ -89,6 +89,7 @@ TEST(PlaneStrain, MixesWithTetrahedra) {
     for (Index& i : t) i += offset;
     both.elements.push_back(t);
     both.material.push_back(solid.material[e]);
+    both.kinds.push_back(ElementKind::kTetrahedron);
   }
   const std::vector<double> activation = {0.1};
   const auto elements = make_elements(both);

@@ -1,10 +1,10 @@
-#include <limber/contact/contact_model.hpp>
 #include <limber/core/error.hpp>
-#include <limber/rigid/articulation.hpp>
 #include <limber/rigid/bisp.hpp>
 #include <limber/rigid/link_surfaces.hpp>
 #include <limber/rigid/urdf.hpp>
 #include <limber/scene/scene.hpp>
+#include <limber/rigid/articulation.hpp>
+#include <limber/sim/contact_model.hpp>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

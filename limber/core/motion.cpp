@@ -1,4 +1,4 @@
-#include <limber/scene/motion.hpp>
+#include <limber/core/motion.hpp>
 
 #include <Eigen/Geometry>
 #include <algorithm>

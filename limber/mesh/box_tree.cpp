@@ -1,4 +1,4 @@
-#include <limber/contact/box_tree.hpp>
+#include <limber/mesh/box_tree.hpp>
 
 #include <algorithm>
 #include <array>
@@ -7,24 +7,25 @@
 namespace limber {
 namespace {
 
-constexpr Index kLeaf = 4;
+constexpr Index kBoxesOfLeaf = 4;
 
 }  // namespace
 
-void BoxTree::build(std::span<const Box> boxes) {
+void BoxTree::build(std::span<const Box> boxes, std::span<const Vec3> centers) {
   nodes_.clear();
   order_.resize(boxes.size());
   std::iota(order_.begin(), order_.end(), 0);
-  std::vector<Vec3> center;
-  for (const Box& b : boxes) center.push_back(0.5 * (b.lo + b.hi));
-  if (!boxes.empty()) split(center, 0, static_cast<Index>(boxes.size()));
+  std::vector<Vec3> middle;
+  if (centers.empty())
+    for (const Box& b : boxes) middle.push_back(0.5 * (b.lo + b.hi));
+  if (!boxes.empty()) split(centers.empty() ? middle : centers, 0, static_cast<Index>(boxes.size()));
   fit(boxes);
 }
 
-Index BoxTree::split(const std::vector<Vec3>& center, Index begin, Index end) {
+Index BoxTree::split(std::span<const Vec3> center, Index begin, Index end) {
   const auto self = static_cast<Index>(nodes_.size());
   nodes_.push_back({{}, begin, end, -1});
-  if (end - begin <= kLeaf) return self;
+  if (end - begin <= kBoxesOfLeaf) return self;
   Box box;
   for (Index k = begin; k < end; ++k) box.add(center[order_[k]]);
   int axis = 0;
@@ -59,7 +60,7 @@ void BoxTree::fit(std::span<const Box> boxes) {
 
 void BoxTree::find(const Box& box, double distance, std::vector<Index>& out) const {
   out.clear();
-  std::array<Index, 64> stack{};
+  std::array<Index, kStack> stack{};
   int top = 0;
   if (!nodes_.empty()) stack[top++] = 0;
   while (top > 0) {

@@ -1,4 +1,4 @@
-#include <limber/contact/contact_model.hpp>
+#include <limber/sim/contact_model.hpp>
 
 #include <limber/contact/penalty.hpp>
 #include <limber/contact/surface_nodes.hpp>

@@ -1,0 +1,53 @@
+// The tree of boxes: over triangles that stay (SurfaceTree, ClosedSurface) and over things that move, where
+// it is built once and fitted again when they have moved. It halves what it holds at the median of the
+// centres along the longest side of their box.
+#pragma once
+
+#include <limber/mesh/geometry.hpp>
+
+#include <span>
+#include <vector>
+
+namespace limber {
+
+inline bool overlap(const Box& a, const Box& b, double distance = 0) {
+  return (a.lo.array() <= b.hi.array() + distance).all() && (b.lo.array() <= a.hi.array() + distance).all();
+}
+
+inline double squared_distance(const Box& box, const Vec3& x) {
+  return (x - x.cwiseMax(box.lo).cwiseMin(box.hi)).squaredNorm();
+}
+
+inline Box triangle_box(std::span<const Vec3> x, const Tri& t) {
+  Box box;
+  for (const Index v : t) box.add(x[v]);
+  return box;
+}
+
+class BoxTree {
+ public:
+  // `centers`: of the things, if those of their boxes will not do.
+  void build(std::span<const Box> boxes, std::span<const Vec3> centers = {});
+  void fit(std::span<const Box> boxes);
+  // Things whose leaf of the tree is within `distance` of `box` along every axis, in a fixed order.
+  void find(const Box& box, double distance, std::vector<Index>& out) const;
+  const Box& box() const { return nodes_.front().box; }  // of all; there must be one
+
+  // For walks of one's own. The first node is the root; a parent comes before its children.
+  struct Node {
+    Box box;
+    Index begin = 0, end = 0;  // of order()
+    Index right = -1;          // the second child; the first follows its parent. -1: a leaf
+    bool leaf() const { return right < 0; }
+  };
+  std::span<const Node> nodes() const { return nodes_; }
+  std::span<const Index> order() const { return order_; }  // the things, leaf by leaf
+  static constexpr int kStack = 64;                        // a walk's stack holds no more: the tree halves
+
+ private:
+  Index split(std::span<const Vec3> center, Index begin, Index end);
+  std::vector<Node> nodes_;
+  std::vector<Index> order_;
+};
+
+}  // namespace limber
