@@ -1,0 +1,45 @@
+"""Every scene of the gallery carries expectations of its first steps; those of the short ones are held."""
+
+import json
+import os
+import re
+import subprocess
+import unittest
+
+from common import LIMBER, ROOT
+
+
+def scenes():
+    return sorted((ROOT / "scenes").glob("*/*.json"))
+
+
+# Two to eight seconds each; armadillo.json stands for them.
+LONG = re.compile(r"implicit/armadillo-|implicit/bar-")
+
+
+def tests_of(path):
+    """Scenes may have comments, so only this line is read; it is the last."""
+    found = re.search(r'^  "tests": (\{.*\})$', path.read_text(), re.M)
+    return json.loads(found.group(1)) if found else {}
+
+
+class Gallery(unittest.TestCase):
+    def test_every_scene_expects_something(self):
+        for path in scenes():
+            with self.subTest(scene=str(path.relative_to(ROOT))):
+                self.assertTrue(set(tests_of(path)) - {"steps"}, "no \"tests\"")
+
+    def test_short_scenes_hold(self):
+        short = [p for p in scenes() if not LONG.search(str(p))]
+        self.assertGreater(len(short), 10)
+        for path in short:
+            with self.subTest(scene=str(path.relative_to(ROOT))):
+                done = subprocess.run([LIMBER, "check", "--run", str(path)], capture_output=True, text=True,
+                                      env={**os.environ, "NO_COLOR": "1"})
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertRegex(done.stdout, re.compile(r"^  ok ", re.M))
+                self.assertNotIn("WRONG", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
