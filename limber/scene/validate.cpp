@@ -176,7 +176,8 @@ class Walker {
     } else if (path == "/time" && number_of("step") > number_of("end")) {
       problem(pointer + "/end", fmt::format("the end {} s is before the first step of {} s ends",
                                             number_of("end"), number_of("step")));
-    } else if (path == "/time" && number_of("end") / number_of("step") > static_cast<double>(kMostSteps)) {
+    } else if (path == "/time" && number_of("step") > 0 &&
+               number_of("end") / number_of("step") > static_cast<double>(kMostSteps)) {
       problem(pointer + "/end", fmt::format("{} s is {:.3g} steps of {} s; a run has at most {:.0e}",
                                             number_of("end"), number_of("end") / number_of("step"),
                                             number_of("step"), static_cast<double>(kMostSteps)));

@@ -62,7 +62,10 @@ TEST(InstructionSets, GiveTheSameBitsWithFusedMultiplyAddAndTheSameNumbersWithou
       m.fibre_stiffness = 3e4;
       m.fibre_direction = Vec3(.3, .4, .5).normalized();
       m.activation_channel = 0;
-      ElementInput input{mesh.nodes, mesh.tets, std::vector<ElementMaterial>(mesh.tets.size(), m)};
+      ElementInput input;
+      input.rest = mesh.nodes;
+      input.elements = mesh.tets;
+      input.material.assign(mesh.tets.size(), m);
       const auto elements = make_elements(input);
       VecX x(3 * static_cast<Eigen::Index>(mesh.nodes.size()));
       std::mt19937 rng(1);

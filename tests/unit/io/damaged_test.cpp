@@ -235,7 +235,7 @@ TEST(Damaged, Volumes) {
        Case{"a.mesh", "MeshVersionFormatted 2\nDimension 3\nVertices\n99\n0 0 0 0\n", "found 99"},
        Case{"a.mesh", "MeshVersionFormatted 2\nDimension 3\nVertices\n1\n0 0 nan 0\n", "finite"},
        Case{"a.mesh", "MeshVersionFormatted 2\nDimension 3\nVertices\n1\n0 0 0 0\nTetrahedra\n1\n1 1 1 2 0\n",
-            "a.mesh:8: found 2 as a node of an element, expected 1 to 1"},
+            "a.mesh:8: found 2 as a node of an element, expected 1"},
        Case{"a.mesh", "MeshVersionFormatted 2\nDimension 3\nVertices\n1\n0 0 0 0\n0 0 1 0\n",
             "a.mesh:6: found \"0\""},
        Case{"a.mesh", "MeshVersionFormatted 2\nDimension 3\nHexahedra\n1\n1 1 1 1 1 1 1 1 0\n", "Hexahedra"},

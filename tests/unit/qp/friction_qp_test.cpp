@@ -7,18 +7,18 @@
 namespace limber::qp {
 namespace {
 
-struct Problem {
+struct FrictionProblem {
   MatX H;
   VecX g, bound;
   std::vector<Eigen::Index> pairs;
 };
 
 // `pairs` disks and two single entries, of rank `rank`.
-Problem random_problem(unsigned seed, Eigen::Index pairs, Eigen::Index rank) {
+FrictionProblem random_friction_problem(unsigned seed, Eigen::Index pairs, Eigen::Index rank) {
   std::mt19937 rng(seed);
   std::normal_distribution<double> normal;
   const Eigen::Index n = 2 * pairs + 2;
-  Problem p;
+  FrictionProblem p;
   MatX B(rank, n);
   for (auto& x : B.reshaped()) x = normal(rng);
   p.H = B.transpose() * B;
@@ -33,7 +33,7 @@ Problem random_problem(unsigned seed, Eigen::Index pairs, Eigen::Index rank) {
   return p;
 }
 
-double value(const Problem& p, const VecX& x) { return 0.5 * x.dot(p.H * x) + p.g.dot(x); }
+double value(const FrictionProblem& p, const VecX& x) { return 0.5 * x.dot(p.H * x) + p.g.dot(x); }
 
 TEST(FrictionQp, OneDiskOnPaper) {
   // H = I: the point of the disk that is nearest to -g.
@@ -52,7 +52,8 @@ TEST(FrictionQp, OneDiskOnPaper) {
 TEST(FrictionQp, IsOptimalAndAdmissibleForRandomProblems) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     const Eigen::Index pairs = 1 + seed % 8;
-    const Problem p = random_problem(seed, pairs, seed % 3 == 0 ? 3 : 2 * pairs + 4);  // some are singular
+    const FrictionProblem p =
+        random_friction_problem(seed, pairs, seed % 3 == 0 ? 3 : 2 * pairs + 4);  // some are singular
     VecX x = VecX::Zero(p.g.size());
     BoxQpOptions options;
     options.compliance = 1e-5;
@@ -74,7 +75,7 @@ TEST(FrictionQp, IsOptimalAndAdmissibleForRandomProblems) {
 }
 
 TEST(FrictionQp, DoesNotDependOnTheAxes) {
-  const Problem p = random_problem(7, 4, 12);
+  const FrictionProblem p = random_friction_problem(7, 4, 12);
   VecX x = VecX::Zero(p.g.size()), y = x;
   solve_friction_qp(p.H, p.g, p.bound, p.pairs, x);
   MatX T = MatX::Identity(p.g.size(), p.g.size());

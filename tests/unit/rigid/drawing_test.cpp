@@ -71,7 +71,7 @@ TEST(Drawing, SidesOfASlider) {
 }
 
 TEST(Drawing, SideOfAPin) {
-  const std::string pin = R"("radius": 0.5, "height": 0.2, "points": 3)";
+  const std::string pin = R"("radius": 0.5, "height": 0.2, "points": 4)";
   const InnerSurface plain = bearing("revolute", "[0, 0, 1]", pin);
   EXPECT_LT((plain.points.at(0).x - Vec3(0.5, 0, -0.1)).norm(), 1e-14);
   const InnerSurface turned = bearing("revolute", "[0, 0, 1]", pin + R"(, "side": [3, 4, 9])");

@@ -10,6 +10,7 @@
 #include <limber/sim/simulation.hpp>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -46,7 +47,7 @@ std::string refusal(const std::function<void()>& f) {
 
 // Through a file, as `--resume` does it.
 Checkpoint reread(const State& state, const std::string& method) {
-  const fs::path file = fs::temp_directory_path() / "limber_memory_test.lmc";
+  const fs::path file = fs::temp_directory_path() / (std::to_string(::getpid()) + "_limber_memory_test.lmc");
   Checkpoint c;
   c.state = state;
   c.method = method;

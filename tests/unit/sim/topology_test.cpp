@@ -12,6 +12,7 @@
 #include <limber/sim/simulation.hpp>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -31,7 +32,8 @@ std::shared_ptr<const Scene> scene_from(const std::string& text) {
 }
 
 State through_a_file(const State& state, const std::string& method) {
-  const fs::path file = fs::temp_directory_path() / "limber_topology_test.lmc";
+  const fs::path file =
+      fs::temp_directory_path() / (std::to_string(::getpid()) + "_limber_topology_test.lmc");
   Checkpoint c;
   c.state = state;
   c.method = method;
@@ -313,7 +315,7 @@ TEST(Topology, IsRecordedWhereItChanged) {
   scene->output.every = 4;
   scene->output.checkpoint_every = 6;
   scene->output.vtu = false;
-  const fs::path folder = fs::temp_directory_path() / "limber_topology_run";
+  const fs::path folder = fs::temp_directory_path() / (std::to_string(::getpid()) + "_limber_topology_run");
   fs::remove_all(folder);
   const auto run_to = [&](std::int64_t end, bool resume) {
     RunFolderRequest request;
@@ -367,7 +369,7 @@ TEST(OuterLoop, RowsBetweenMeasurementsHaveWhatTheMethodKnows) {
   auto scene = std::make_shared<Scene>(*two_bars(R"({"type": "test-falling"})"));
   scene->output.every = 5;
   scene->output.vtu = false;
-  const fs::path folder = fs::temp_directory_path() / "limber_rows_run";
+  const fs::path folder = fs::temp_directory_path() / (std::to_string(::getpid()) + "_limber_rows_run");
   fs::remove_all(folder);
   {
     RunFolderRequest request;
