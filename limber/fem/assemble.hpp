@@ -43,7 +43,7 @@ void assemble_force(const Elements& elements, const VecX& x, std::span<const dou
                     Assembled& out, const StrainTerm* strain = nullptr);
 double elastic_energy(const Elements& elements, const VecX& x, std::span<const double> activation);
 // K v without K: `out.f` = K v, not -K v [N for v in m]; of the rest of `out`, `finite` and `first_bad` are
-// set. Costs about a third of K, and no memory for it.
+// set. Costs about half of K (`limber bench assembly`), and no memory for it.
 void multiply_stiffness(const Elements& elements, const VecX& x, std::span<const double> activation,
                         const VecX& v, Assembled& out, Projection projection = Projection::kPsd);
 
