@@ -1,6 +1,7 @@
-#include "command.hpp"
 #include "commands.hpp"
 
+#include <limber/command.hpp>
+#include <limber/core/build_info.hpp>
 #include <limber/core/error.hpp>
 #include <limber/core/instruction_set.hpp>
 #include <limber/scene/suggest.hpp>
@@ -33,7 +34,7 @@ int wrong_usage(const CLI::App& app, const CLI::ParseError& error, int argc, cha
 int limber::command(int argc, char** argv) {
   CLI::App app{"Limber simulates soft bodies with far fewer unknowns than their meshes have."};
   app.name("limber");
-  app.set_version_flag("--version", LIMBER_VERSION);
+  app.set_version_flag("--version", version());
   app.footer("Exit codes: 0 done, 1 wrong usage, 2 invalid scene or mesh, 3 simulation failed, 4 files.");
   app.require_subcommand(0, 1);
   std::function<int()> action;

@@ -1,3 +1,3 @@
-#include "command.hpp"
+#include <limber/command.hpp>
 
 int main(int argc, char** argv) { return limber::command(argc, argv); }

@@ -5,12 +5,11 @@
 
 #include <limber/core/build_info.hpp>
 #include <limber/core/error.hpp>
-#include <limber/core/instruction_set.hpp>
 #include <limber/core/parallel.hpp>
-#include <limber/io/file.hpp>
 #include <limber/methods/methods.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/sim/advice.hpp>
+#include <limber/sim/describe_run.hpp>
 #include <limber/sim/hash.hpp>
 #include <limber/sim/recorder.hpp>
 #include <limber/sim/simulation.hpp>
@@ -23,7 +22,6 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
-#include <ctime>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -53,15 +51,6 @@ void catch_signals() {
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of write(), not the end
-}
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
 }
 
 std::string quoted(const std::string& word) {
@@ -96,52 +85,6 @@ std::int64_t target_of(const RunOptions& o, const Simulation& simulation) {
     return static_cast<std::int64_t>(steps);
   }
   return simulation.total_steps();
-}
-
-void describe_run(Json& manifest, const RunOptions& o, const Simulation& simulation, std::int64_t target) {
-  const Model& model = simulation.model();
-  const Libraries libs = libraries();
-  manifest["limber"] = version();
-  manifest["commit"] = commit();
-  manifest["compiler"] = compiler() + ", " + build_type();
-  manifest["host"] = host_name();
-  manifest["cpu"] = cpu_name();
-  manifest["kernels"] = name(instruction_set());
-  manifest["suitesparse"] = libs.suitesparse;
-  manifest["threads"] = threads();
-  manifest["method"] = simulation.scene().method;
-  manifest["overrides"] = o.overrides;
-  manifest["nodes"] = model.nodes();
-  manifest["elements"] = model.mesh.elements.size();
-  manifest["step_s"] = simulation.scene().h;
-  manifest["target_steps"] = target;
-  if (!manifest.contains("started"))
-    manifest["started"] = utc_now();
-  else
-    manifest["resumed"].push_back({{"at", utc_now()}, {"step", simulation.state().step}});
-}
-
-void dump_failure(const RunFolder& folder, const Simulation& simulation, const std::string& why) {
-  Checkpoint c;
-  c.state = simulation.state();
-  c.method = simulation.scene().method;
-  c.scene_hash = folder.scene_hash();
-  c.notes = {{"why", why}, {"limber", version()}, {"commit", commit()}};
-  write_checkpoint(folder.file("failure.lmc"), c);
-  StepInput input;
-  script_input(simulation.model(), c.state, simulation.scene().h, input);
-  const Diagnostics d = measure(simulation.model(), c.state, input.activation);
-  Json report{{"why", why},
-              {"step", c.state.step},
-              {"t", c.state.t},
-              {"hash", to_hex(hash_state(c.state))},
-              {"kinetic_energy", d.kinetic},
-              {"elastic_energy", d.elastic},
-              {"max_speed", d.max_speed},
-              {"max_displacement", d.max_displacement},
-              {"commit", commit()},
-              {"note", "the state before the step that failed is in failure.lmc"}};
-  write_file_atomic(folder.file("failure.json").string(), report.dump(2) + "\n");
 }
 
 // A page in the browser that follows the run while it is going.
@@ -287,7 +230,7 @@ int run(RunOptions o) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("{}: the run is at step {} already, beyond the wanted end at step {}",
                             folder.path().string(), simulation.state().step, target));
-  describe_run(folder.manifest, o, simulation, target);
+  describe_run(simulation, o.overrides, target, folder);
   folder.log(fmt::format("limber {} ({}), {} threads, {}", version(), commit(), threads(), o.scene));
 
   Progress progress(!o.quiet, target, scene->h, 3 * static_cast<std::int64_t>(simulation.model().nodes()));

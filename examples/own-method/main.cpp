@@ -1,7 +1,7 @@
 // The command `limber` with one method more.
 #include "leapfrog.hpp"
 
-#include <apps/limber/command.hpp>
+#include <limber/command.hpp>
 
 int main(int argc, char** argv) {
   limber::register_method(leapfrog_method);

@@ -1,5 +1,7 @@
 #include <limber/core/parallel.hpp>
 
+#include <pthread.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <thread>
@@ -83,9 +85,22 @@ class Pool {
   std::atomic<std::ptrdiff_t> next_{0};
 };
 
+struct PoolOwner {
+  Pool* pool = new Pool;
+  ~PoolOwner() { delete pool; }
+};
+
+PoolOwner& pool_owner() {
+  static PoolOwner owner;
+  return owner;
+}
+
+// A process that forks (Python's multiprocessing does) has the memory of the workers and not their threads,
+// and must not wait for them. It goes on with a pool of its own; the old one cannot even be destroyed there.
 Pool& pool() {
-  static Pool p;
-  return p;
+  static const int handler = ::pthread_atfork(nullptr, nullptr, [] { pool_owner().pool = new Pool; });
+  static_cast<void>(handler);
+  return *pool_owner().pool;
 }
 
 }  // namespace

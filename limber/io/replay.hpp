@@ -9,6 +9,7 @@
 // A cut or a remeshing calls add_topology again: later frames belong to the new topology.
 #pragma once
 
+#include <limber/core/build_info.hpp>
 #include <limber/core/types.hpp>
 #include <limber/mesh/mesh.hpp>
 
@@ -65,7 +66,7 @@ struct ReplayHeader {
   std::string scene;        // name
   std::string description;  // one or two sentences
   std::string method;
-  std::string version = LIMBER_VERSION;
+  std::string version = limber::version();
   double h = 0;                 // time step [s]
   double end = 0;               // planned end of the run [s]
   Vec3 gravity = Vec3::Zero();  // [m/s^2]; the viewer's "up" points against it

@@ -448,6 +448,14 @@ void in_order_of_files(std::vector<Problem>& problems) {
   });
 }
 
+Scene scene_or_problems(LoadResult result) {
+  if (result.problems.empty()) return std::move(result.scene);
+  std::string message;
+  for (const Problem& p : result.problems) message += (message.empty() ? "" : "\n") + to_string(p);
+  if (result.problems.size() > 1) message += fmt::format("\n{} problems", result.problems.size());
+  throw Error(ErrorKind::kInput, message);
+}
+
 }  // namespace
 
 LoadResult try_read_scene(std::string_view text, const std::string& path,
@@ -484,12 +492,11 @@ std::vector<Problem> check_scene(const std::string& path, std::span<const std::s
 }
 
 Scene load_scene(const std::string& path, std::span<const std::string> overrides) {
-  LoadResult result = try_load_scene(path, overrides);
-  if (result.problems.empty()) return std::move(result.scene);
-  std::string message;
-  for (const Problem& p : result.problems) message += (message.empty() ? "" : "\n") + to_string(p);
-  if (result.problems.size() > 1) message += fmt::format("\n{} problems", result.problems.size());
-  throw Error(ErrorKind::kInput, message);
+  return scene_or_problems(try_load_scene(path, overrides));
+}
+
+Scene read_scene(std::string_view text, const std::string& path, std::span<const std::string> overrides) {
+  return scene_or_problems(try_read_scene(text, path, overrides));
 }
 
 Json rebase_files(const Scene& scene, const std::string& folder) {

@@ -31,6 +31,8 @@ std::vector<Problem> check_scene(const std::string& path, std::span<const std::s
 
 // Throws Error(kInput) with all problems, one per line.
 Scene load_scene(const std::string& path, std::span<const std::string> overrides = {});
+// The same for a text.
+Scene read_scene(std::string_view text, const std::string& path, std::span<const std::string> overrides = {});
 
 // A selection from JSON that has passed the checks (method options hold some). Keys that are no part of a
 // selection ("body") are skipped.

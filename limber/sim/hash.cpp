@@ -69,10 +69,10 @@ std::uint64_t hash_scene(const Scene& scene) {
   for (const char* key : {"$schema", "name", "description", "output", "tests"}) copy.erase(key);
   copy["time"].erase("end");
   Hasher hasher;
-  hasher.add(copy.dump());
   for_each_file(copy, [&](Json& value, const std::string&) {
     const std::filesystem::path path = std::filesystem::path(scene.folder) / value.get<std::string>();
     hasher.add(read_file(path.string()));
+    value = path.extension().string();  // what is in a file counts, and how it is read; not where it is
     // TetGen meshes come in two files.
     std::error_code ec;
     for (const char* ending : {".node", ".ele"}) {
@@ -81,6 +81,7 @@ std::uint64_t hash_scene(const Scene& scene) {
       if (pair && other != path && std::filesystem::exists(other, ec)) hasher.add(read_file(other.string()));
     }
   });
+  hasher.add(copy.dump());
   return hasher.digest();
 }
 

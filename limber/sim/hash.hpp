@@ -32,7 +32,7 @@ std::uint64_t hash_bytes(std::string_view bytes);
 std::uint64_t hash_state(const State& state);
 
 // What decides the motion: the resolved scene without end time, output, names and tests, and the contents of
-// the files it refers to. A run may be resumed only with the same one.
+// the files it refers to, wherever they are. A run may be resumed only with the same one.
 std::uint64_t hash_scene(const Scene& scene);
 
 std::string to_hex(std::uint64_t value);  // 16 digits

@@ -133,6 +133,7 @@ std::unique_ptr<Stepper> Simulation::make_stepper(const Model& model) const {
 // Steppers and scripts refer to the model, so that they go with it.
 void Simulation::use(std::shared_ptr<const Model> model, std::unique_ptr<Stepper> stepper) {
   script_ = std::make_unique<Script>(*model);
+  used_guidance_ = false;
   stepper_ = std::move(stepper);
   model_ = std::move(model);
 }
@@ -159,6 +160,7 @@ void Simulation::restore(const State& state) {
   }
   if (!why.empty())
     throw Error(ErrorKind::kInput, fmt::format("the checkpoint does not fit the scene: {}", why));
+  if (state.epoch != state_.epoch) guidance_ = {};
   use(std::move(model), std::move(stepper));
   state_ = state;
   behind_ = false;
@@ -174,7 +176,77 @@ const State& Simulation::state() const {
   return state_;
 }
 
+void Simulation::set_motion(const VecX& x, const VecX& v) {
+  if (stepper_->reduced())
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("the method \"{}\" moves unknowns of its own, from which the nodes follow: positions and "
+                    "velocities of nodes cannot be set",
+                    method_->spec.name));
+  for (const VecX* of_nodes : {&x, &v}) {
+    if (of_nodes->size() != state_.x.size())
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("positions and velocities have {} and {} numbers, expected {} (three for "
+                              "each node)",
+                              x.size(), v.size(), state_.x.size()));
+    if (!of_nodes->allFinite()) throw Error(ErrorKind::kUsage, "a position or velocity is not finite");
+  }
+  state_.x = x;
+  state_.v = v;
+  state_.memory = {};
+  state_.contact_pairs.clear();
+  state_.contact_anchors.clear();
+}
+
+void Simulation::set_guidance(Guidance guidance) {
+  const Eigen::Index dofs = state_.x.size();
+  const auto wrong = [](const std::string& why) { throw Error(ErrorKind::kUsage, why); };
+  if (guidance.force.size() != 0 && guidance.force.size() != dofs)
+    wrong(fmt::format("forces have {} numbers, expected {} (three for each node)", guidance.force.size(),
+                      dofs));
+  if (!guidance.force.allFinite()) wrong("a force is not finite");
+  if (!guidance.fixed.empty()) {
+    if (static_cast<Eigen::Index>(guidance.fixed.size()) != dofs || guidance.fixed_velocity.size() != dofs)
+      wrong(fmt::format("held nodes have {} marks and {} velocities, expected {} (three for each node)",
+                        guidance.fixed.size(), guidance.fixed_velocity.size(), dofs));
+    if (!guidance.fixed_velocity.allFinite()) wrong("the velocity of a held node is not finite");
+    if (stepper_->reduced())
+      wrong(
+          fmt::format("the method \"{}\" has chosen its unknowns for what the scene holds: hold nodes by "
+                      "\"constraints\" of the scene",
+                      method_->spec.name));
+    for (Index i = 0; i < model_->nodes(); ++i)
+      if (guidance.fixed[3 * at(i) + 2] && guidance.fixed_velocity[3 * i + 2] != 0 &&
+          moves_in_plane(model_->bodies[at(model_->body_of_node[at(i)])].kind))
+        wrong(fmt::format("node {} of a plane body cannot move along z", i));
+    if (model_->articulation)
+      for (const rigid::Attachment& a : model_->articulation->attachments)
+        for (int k = 0; k < 3; ++k)
+          if (guidance.fixed[3 * at(a.node) + static_cast<std::size_t>(k)])
+            wrong(fmt::format("node {} is attached to a link, and cannot be held", a.node));
+  }
+  guidance_ = std::move(guidance);
+}
+
+const StepInput& Simulation::guide(const StepInput& script) {
+  guided_input_ = script;  // into memory that is there already
+  if (guidance_.force.size() > 0) guided_input_.force += guidance_.force;
+  for (std::size_t d = 0; d < guidance_.fixed.size(); ++d) {
+    if (!guidance_.fixed[d]) continue;
+    guided_input_.fixed[d] = 1;
+    guided_input_.fixed_velocity[static_cast<Eigen::Index>(d)] =
+        guidance_.fixed_velocity[static_cast<Eigen::Index>(d)];
+  }
+  return guided_input_;
+}
+
 void Simulation::apply(const TopologyChange& change) {
+  if (guided()) {
+    guidance_ = {};
+    notices_.push_back(
+        "the topology has changed, and nodes have other numbers: forces and held nodes that the program "
+        "has set are dropped");
+  }
   State next = state();
   carry_state(*model_, change, next);
   auto model = std::make_shared<const Model>(with_topology(*base_, *next.topology));
@@ -237,15 +309,24 @@ void Simulation::watch_nodes(StepReport& report) const {
   }
 }
 
+StepFailure::StepFailure(std::int64_t at_step, double at_t, std::string what, std::string try_this)
+    : Error(ErrorKind::kSimulation,
+            fmt::format("step {} (t = {:.6g} s) failed: {}; {}", at_step, at_t, what, try_this)),
+      step(at_step),
+      t(at_t),
+      why(std::move(what)),
+      remedy(std::move(try_this)) {}
+
 void Simulation::fail(const std::string& why) const {
-  throw Error(ErrorKind::kSimulation, fmt::format("step {} (t = {:.6g} s) failed: {}; {}", state_.step,
-                                                  state_.t, why, method_->spec.remedy));
+  throw StepFailure(state_.step, state_.t, why, std::string(method_->spec.remedy));
 }
 
 StepReport Simulation::step() {
   apply_due_changes();
   if (behind_ && script_->needs_positions(state_.t, scene_->h)) state();
-  const StepInput& input = script_->at(state_, scene_->h);
+  const StepInput& script = script_->at(state_, scene_->h);
+  used_guidance_ = guided();
+  const StepInput& input = used_guidance_ ? guide(script) : script;
   const bool reduced = stepper_->reduced();
   if (!reduced) before_ = state_;  // into memory that is there already
   StepReport report;

@@ -1,6 +1,7 @@
 // The outer loop, thin: script, events, step, watch.
 #pragma once
 
+#include <limber/core/error.hpp>
 #include <limber/sim/method.hpp>
 #include <limber/sim/model.hpp>
 #include <limber/sim/script.hpp>
@@ -25,6 +26,22 @@ struct Diagnostics {
 };
 Diagnostics measure(const Model& model, const State& state, const std::vector<double>& activation);
 
+// What a program adds to the scene's script between steps. Members of size 0 add nothing.
+struct Guidance {
+  VecX force;                       // on the nodes, beside the script's, 3n [N]
+  std::vector<std::uint8_t> fixed;  // 3n: 1 where the program holds it, whatever the script says
+  VecX fixed_velocity;              // and its velocity, 3n [m/s]
+};
+
+// A step that failed: the parts of the message.
+class StepFailure : public Error {
+ public:
+  StepFailure(std::int64_t step, double t, std::string why, std::string remedy);
+  std::int64_t step;        // the step before which the state is now
+  double t;                 // [s]
+  std::string why, remedy;  // what and where, and what to try
+};
+
 class Simulation {
  public:
   // Builds the model and prepares the scene's method (sim/method.hpp), which is made again after every change
@@ -35,9 +52,20 @@ class Simulation {
   // the method; the simulation is then as it was.
   void restore(const State& state);
 
-  // One step, with the events and changes of topology that are due before it. Throws Error(kSimulation) that
-  // names step, time and cause when the step fails; the state is then the one before the step.
+  // One step, with the events and changes of topology that are due before it. Throws StepFailure
+  // (Error(kSimulation)) when the step fails; the state is then the one before the step.
   StepReport step();
+
+  // Other positions and velocities, 3n each [m, m/s], between two steps. What the method remembers of earlier
+  // steps and the anchors of friction belong to the old ones and are dropped. Throws Error(kUsage) when the
+  // sizes do not fit, a number is not finite, or the method moves other unknowns than the nodes.
+  void set_motion(const VecX& x, const VecX& v);
+  // Forces and held degrees of freedom beside the script's, from the next step on until they are replaced. A
+  // change of topology, after which nodes have other numbers, drops them with a notice. They are no part of a
+  // checkpoint: a program that goes on from one sets them again. Throws Error(kUsage) when something in them
+  // does not fit.
+  void set_guidance(Guidance guidance);
+  const Guidance& guidance() const { return guidance_; }
 
   bool done() const { return state_.step >= total_steps(); }  // the scene's end time is reached
   std::int64_t total_steps() const;                           // from 0 to the end time
@@ -50,7 +78,8 @@ class Simulation {
   std::int64_t steps_done() const { return state_.step; }
   double time() const { return state_.t; }  // [s]
   std::int64_t epoch() const { return state_.epoch; }
-  const StepInput& input() const { return script_->input(); }  // of the last step
+  // Of the last step.
+  const StepInput& input() const { return used_guidance_ ? guided_input_ : script_->input(); }
   MethodFields fields() const { return stepper_->fields(*model_, state()); }
   bool reduced() const { return stepper_->reduced(); }  // see Stepper
   // Messages about events since the last call ("cut ... separated 120 faces"), for the log.
@@ -63,6 +92,8 @@ class Simulation {
   void apply_event(std::size_t event);
   void apply_due_changes();
   void watch_nodes(StepReport& report) const;
+  bool guided() const { return guidance_.force.size() > 0 || !guidance_.fixed.empty(); }
+  const StepInput& guide(const StepInput& script);
   [[noreturn]] void fail(const std::string& why) const;
 
   std::shared_ptr<const Scene> scene_;
@@ -74,6 +105,9 @@ class Simulation {
   mutable State state_;
   mutable bool behind_ = false;  // the nodes have not been moved since the last step of a reduced method
   State before_;                 // a step, where the method needs it
+  Guidance guidance_;
+  StepInput guided_input_;
+  bool used_guidance_ = false;  // in the last step
   std::vector<std::string> notices_;
   bool inverted_ = false;  // said so already
 };
