@@ -59,7 +59,7 @@ def build(folder, settings):
     folder = pathlib.Path(folder).resolve()
     if not (folder / "CMakeCache.txt").exists():
         run("cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DLIMBER_UNITY=ON",
-            "-DLIMBER_PYTHON=ON", "-DLIMBER_TESTS=OFF", "-DLIMBER_COMMAND=OFF", "-DLIMBER_BENCH=OFF",
+            "-DLIMBER_PYTHON_MODULE=ON", "-DLIMBER_TESTS=OFF", "-DLIMBER_COMMAND=OFF", "-DLIMBER_BENCH=OFF",
             f"-DPython_EXECUTABLE={sys.executable}")
     jobs = ["-j", str(settings["jobs"])] if "jobs" in settings else []
     run("cmake", "--build", str(folder), "--target", "limber_python", *jobs)

@@ -54,7 +54,7 @@ def test_the_source_package_is_complete(tmp_path):
         archive.extractall(tmp_path)
     base = name[:-7]
     assert f"{base}/limber/limber.hpp" in names and f"{base}/web/dist/page.html" in names
-    sub("cmake", "-S", tmp_path / base, "-B", tmp_path / "build", "-G", "Ninja", "-DLIMBER_PYTHON=ON", "-DLIMBER_TESTS=OFF",
+    sub("cmake", "-S", tmp_path / base, "-B", tmp_path / "build", "-G", "Ninja", "-DLIMBER_PYTHON_MODULE=ON", "-DLIMBER_TESTS=OFF",
         "-DLIMBER_COMMAND=OFF", cwd=tmp_path)
     assert "limber_python" in sub("ninja", "-C", tmp_path / "build", "-t", "targets", "all", cwd=tmp_path)
 
