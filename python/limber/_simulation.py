@@ -264,6 +264,11 @@ class Simulation(_limber.Simulation):
         """What has happened since the last time this was asked for (cuts, warnings), one line each."""
         return self._notices()
 
+    @property
+    def advice(self) -> List[str]:
+        """Things about the scene that are allowed and probably not meant, one line each."""
+        return self._hints()
+
     # ---- forces and held nodes of one's own
 
     @property

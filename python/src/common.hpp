@@ -75,6 +75,7 @@ py::dict dict_of(const M& map) {
 // One file each.
 void add_simulation(py::module_& m);
 void add_parts(py::module_& m);
+void add_mechanisms(py::module_& m);
 void add_mesh_and_runs(py::module_& m);
 
 }  // namespace limber::python

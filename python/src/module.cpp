@@ -97,5 +97,6 @@ PYBIND11_MODULE(_limber, m) {
   m.def("set_threads", &limber::set_threads);
   lp::add_simulation(m);
   lp::add_parts(m);
+  lp::add_mechanisms(m);
   lp::add_mesh_and_runs(m);
 }

@@ -2,15 +2,12 @@
 // obstacles.
 #include "common.hpp"
 #include "elements.hpp"
+#include "symmetric.hpp"
 
 #include <limber/fem/dof.hpp>
 #include <limber/linalg/cholesky.hpp>
 #include <limber/linalg/eigenpairs.hpp>
 #include <limber/material/evaluate.hpp>
-#include <limber/rigid/articulation.hpp>
-#include <limber/rigid/dynamics.hpp>
-#include <limber/sim/contact_model.hpp>
-#include <limber/sim/model.hpp>
 
 #include <pybind11/stl.h>
 
@@ -21,116 +18,6 @@
 
 namespace limber::python {
 namespace {
-
-// ---- symmetric matrices: scipy's rows to 3x3 blocks, and back
-
-// The whole symmetric matrix in compressed rows.
-struct Rows {
-  std::vector<double> data;
-  std::vector<std::int32_t> indices, indptr;
-};
-
-Rows to_rows(const BlockMatrix& A) {
-  const BlockPattern& p = *A.pattern;
-  const std::size_t blocks = 2 * p.row.size() - static_cast<std::size_t>(p.n);
-  Rows out;
-  out.data.resize(9 * blocks);
-  out.indices.resize(9 * blocks);
-  out.indptr.reserve(3 * static_cast<std::size_t>(p.n) + 1);
-  out.indptr.push_back(0);
-  std::size_t k = 0;
-  for (Index i = 0; i < p.n; ++i)
-    for (int a = 0; a < 3; ++a) {
-      const auto put = [&](Index j, Index b, bool transposed) {
-        const double* v = A.values.data() + 9 * static_cast<std::size_t>(b);
-        for (int c = 0; c < 3; ++c, ++k) {
-          out.indices[k] = 3 * j + c;
-          out.data[k] = transposed ? v[3 * a + c] : v[a + 3 * c];
-        }
-      };
-      for (Index r = p.rows.begin[at(i)]; r < p.rows.begin[at(i) + 1]; ++r)
-        put(p.rows.col[at(r)], p.rows.block[at(r)], false);
-      put(i, p.col_begin[at(i)], false);
-      for (Index b = p.col_begin[at(i)] + 1; b < p.col_begin[at(i) + 1]; ++b) put(p.row[at(b)], b, true);
-      out.indptr.push_back(static_cast<std::int32_t>(k));
-    }
-  return out;
-}
-
-py::tuple arrays_of(Rows rows) {
-  return py::make_tuple(owned_list(std::move(rows.data)), owned_list(std::move(rows.indices)),
-                        owned_list(std::move(rows.indptr)));
-}
-
-// A symmetric matrix that came as compressed rows with sorted columns, its upper triangle counting. Rows are
-// filled up to a multiple of three with ones on the diagonal.
-class Symmetric {
- public:
-  Symmetric(const Indices& indptr, const Indices& indices) {
-    n_ = static_cast<Index>(indptr.size()) - 1;
-    if (n_ < 1) wrong_call("the matrix has no rows");
-    indptr_.assign(indptr.data(), indptr.data() + indptr.size());
-    indices_.assign(indices.data(), indices.data() + indices.size());
-    const Index blocks = (n_ + 2) / 3;
-    std::vector<Index> begin{0}, row, mark(at(blocks), -1);
-    for (Index j = 0; j < blocks; ++j) {
-      const auto first = static_cast<std::ptrdiff_t>(row.size());
-      row.push_back(j);
-      mark[at(j)] = j;
-      for (Index r = 3 * j; r < std::min(n_, 3 * j + 3); ++r)
-        for (std::int64_t k = indptr_[at(r)]; k < indptr_[at(r) + 1]; ++k) {
-          const auto i = static_cast<Index>(indices_[static_cast<std::size_t>(k)] / 3);
-          if (i <= j || mark[at(i)] == j) continue;
-          mark[at(i)] = j;
-          row.push_back(i);
-        }
-      std::sort(row.begin() + first + 1, row.end());
-      begin.push_back(static_cast<Index>(row.size()));
-    }
-    matrix_ = BlockMatrix(
-        std::make_shared<const BlockPattern>(make_block_pattern(std::move(begin), std::move(row))));
-  }
-
-  bool same(const Indices& indptr, const Indices& indices) const {
-    return static_cast<std::size_t>(indptr.size()) == indptr_.size() &&
-           static_cast<std::size_t>(indices.size()) == indices_.size() &&
-           std::equal(indptr_.begin(), indptr_.end(), indptr.data()) &&
-           std::equal(indices_.begin(), indices_.end(), indices.data());
-  }
-
-  BlockMatrix& fill(const Doubles& data) {
-    if (static_cast<std::size_t>(data.size()) != indices_.size())
-      wrong_call("the matrix has not as many numbers as places");
-    const BlockPattern& p = *matrix_.pattern;
-    std::fill(matrix_.values.begin(), matrix_.values.end(), 0.0);
-    for (Index r = 0; r < n_; ++r) {
-      const Index j = r / 3;
-      for (std::int64_t k = indptr_[at(r)]; k < indptr_[at(r) + 1]; ++k) {
-        const auto c = static_cast<Index>(indices_[static_cast<std::size_t>(k)]);
-        if (c / 3 < j) continue;
-        // Entry (r, c) of the upper triangle is (c, r) of block (c / 3, j).
-        matrix_.block(p.find(c / 3, j))(c % 3, r % 3) += data.data()[k];
-      }
-    }
-    for (Index r = n_; r < 3 * p.n; ++r) matrix_.block(p.col_begin[at(r / 3)])(r % 3, r % 3) = 1;
-    return matrix_;
-  }
-
-  Index size() const { return n_; }
-  const BlockPattern& pattern() const { return *matrix_.pattern; }
-  BlockMatrix& matrix() { return matrix_; }
-
- private:
-  Index n_ = 0;
-  std::vector<std::int64_t> indptr_, indices_;
-  BlockMatrix matrix_;
-};
-
-[[noreturn]] void bad_pivot(const FactorStatus& status) {
-  throw Error(ErrorKind::kSimulation,
-              fmt::format("the matrix is not positive definite: row {} has the pivot {:.3g}",
-                          3 * status.node + status.axis, status.pivot));
-}
 
 // ---- sparse Cholesky
 
@@ -369,118 +256,6 @@ ElementMaterial make_material(const std::string& model, double young, double poi
   return m;
 }
 
-// ---- mechanisms
-
-class PyMechanism {
- public:
-  explicit PyMechanism(std::shared_ptr<Scene> scene) {
-    articulation_ = build_model(std::move(scene)).articulation;
-    if (!articulation_) wrong_call("the scene has no links");
-  }
-
-  const rigid::Mechanism& mechanism() const { return articulation_->mechanism; }
-  const rigid::Articulation& articulation() const { return *articulation_; }
-  VecX q_of(const Doubles& q) const { return checked(q, mechanism().positions, "q"); }
-  VecX v_of(const Doubles& v) const { return checked(v, mechanism().velocities, "v"); }
-  rigid::Motion motion(const VecX& q, const VecX& v) const {
-    rigid::Motion out;
-    rigid::update_motion(mechanism(), q, v, out);
-    return out;
-  }
-
- private:
-  static VecX checked(const Doubles& a, Index n, const char* what) {
-    if (a.ndim() != 1 || a.size() != n)
-      wrong_call(fmt::format("{} has the shape {}, expected ({},)", what, shape_text(a), n));
-    return vector_of(a);
-  }
-  std::shared_ptr<const rigid::Articulation> articulation_;
-};
-
-py::list joints_of(const PyMechanism& p) {
-  py::list out;
-  for (const rigid::Joint& j : p.mechanism().joints) {
-    py::dict d;
-    d["name"] = j.name;
-    d["type"] = rigid::to_string(j.type);
-    d["parent"] = j.parent;
-    d["child"] = j.child;
-    d["q"] = py::slice(j.q_begin, j.q_begin + rigid::position_numbers(j.type), 1);
-    d["v"] = py::slice(j.v_begin, j.v_begin + rigid::velocity_numbers(j.type), 1);
-    out.append(d);
-  }
-  return out;
-}
-
-py::array poses_of(const PyMechanism& p, const Doubles& q) {
-  const rigid::Mechanism& m = p.mechanism();
-  const rigid::Motion motion = p.motion(p.q_of(q), VecX::Zero(m.velocities));
-  std::vector<double> out;
-  for (const rigid::LinkMotion& link : motion.links) {
-    Eigen::Matrix<double, 4, 4, Eigen::RowMajor> T = Eigen::Matrix<double, 4, 4, Eigen::RowMajor>::Identity();
-    T.topLeftCorner<3, 3>() = link.pose.R;
-    T.topRightCorner<3, 1>() = link.pose.p;
-    out.insert(out.end(), T.data(), T.data() + 16);
-  }
-  return owned<double>(std::move(out), {m.size(), 4, 4});
-}
-
-py::array mass_matrix_of(const PyMechanism& p, const Doubles& q) {
-  const rigid::Mechanism& m = p.mechanism();
-  const rigid::Motion motion = p.motion(p.q_of(q), VecX::Zero(m.velocities));
-  const MatX J = rigid::dense_J(m, motion);
-  MatX M = MatX::Zero(J.cols(), J.cols());
-  for (Index i = 0; i < m.size(); ++i) {
-    const auto rows = J.middleRows(6 * i, 6);
-    M += rows.transpose() * rigid::mass_matrix(m.links[at(i)], motion.links[at(i)]) * rows;
-  }
-  return owned_matrix(std::move(M));
-}
-
-// ---- obstacles
-
-class PyObstacles {
- public:
-  explicit PyObstacles(const Scene& scene) {
-    for (const ObstacleSpec& spec : scene.obstacles)
-      obstacles_.push_back(make_obstacle(spec, scene.folder, scene.contact.friction));
-  }
-  std::vector<std::string> names() const {
-    std::vector<std::string> out;
-    for (const Obstacle& o : obstacles_) out.push_back(o.name);
-    return out;
-  }
-  // (distance, point, normal, obstacle) of the nearest one.
-  py::tuple closest(const Doubles& points, double t) const {
-    const std::vector<Vec3> x = points_of(points, "points");
-    if (obstacles_.empty()) wrong_call("there are no obstacles");
-    std::vector<Placement> placements;
-    for (const Obstacle& o : obstacles_) placements.push_back(placement_at(o, t));
-    std::vector<double> distance;
-    std::vector<std::int32_t> which;
-    VecX point(3 * static_cast<Eigen::Index>(x.size())), normal(point.size());
-    for (std::size_t k = 0; k < x.size(); ++k) {
-      SurfacePoint best;
-      Index of = -1;
-      for (std::size_t o = 0; o < obstacles_.size(); ++o) {
-        const SurfacePoint p = closest_point(obstacles_[o], placements[o], x[k]);
-        if (of >= 0 && p.distance >= best.distance) continue;
-        best = p;
-        of = static_cast<Index>(o);
-      }
-      distance.push_back(best.distance);
-      which.push_back(of);
-      node(point, static_cast<Index>(k)) = best.x;
-      node(normal, static_cast<Index>(k)) = best.n;
-    }
-    return py::make_tuple(owned_list(std::move(distance)), owned_rows(std::move(point)),
-                          owned_rows(std::move(normal)), owned_list(std::move(which)));
-  }
-
- private:
-  std::vector<Obstacle> obstacles_;
-};
-
 std::shared_ptr<PyElements> make_py_elements(const Doubles& vertices, const Indices& cells,
                                              const std::string& kind, const std::string& model,
                                              const Doubles& young, const Doubles& poisson,
@@ -635,55 +410,6 @@ void add_parts(py::module_& m) {
       .def("dofs", &PyCondensation::dofs)
       .def("solve", &PyCondensation::solve);
   m.def("eigenmodes", &eigenmodes);
-
-  py::class_<PyMechanism>(m, "Mechanism")
-      .def(py::init<std::shared_ptr<Scene>>())
-      .def("links",
-           [](const PyMechanism& p) {
-             std::vector<std::string> out;
-             for (const rigid::Link& l : p.mechanism().links) out.push_back(l.name);
-             return out;
-           })
-      .def("link_mass",
-           [](const PyMechanism& p) {
-             std::vector<double> out;
-             for (const rigid::Link& l : p.mechanism().links) out.push_back(l.inertia.mass);
-             return owned_list(std::move(out));
-           })
-      .def("joints", &joints_of)
-      .def("notices", [](const PyMechanism& p) { return p.articulation().notices; })
-      .def("q", [](const PyMechanism& p) { return owned_vector(p.articulation().q); })
-      .def("v", [](const PyMechanism& p) { return owned_vector(p.articulation().v); })
-      .def("poses", &poses_of)
-      .def("jacobian",
-           [](const PyMechanism& p, const Doubles& q) {
-             return owned_matrix(
-                 rigid::dense_J(p.mechanism(), p.motion(p.q_of(q), VecX::Zero(p.mechanism().velocities))));
-           })
-      .def("mass_matrix", &mass_matrix_of)
-      .def("acceleration",
-           [](const PyMechanism& p, const Doubles& q, const Doubles& v, double t, const Doubles& gravity) {
-             const VecX g = vector_of(gravity);
-             return owned_vector(
-                 rigid::acceleration(p.mechanism(), p.q_of(q), p.v_of(v), t, Vec3(g.head<3>())));
-           })
-      .def("energy",
-           [](const PyMechanism& p, const Doubles& q, const Doubles& v, const Doubles& gravity) {
-             const VecX at = p.q_of(q), g = vector_of(gravity);
-             const rigid::Energy e =
-                 rigid::measure_energy(p.mechanism(), p.motion(at, p.v_of(v)), at, Vec3(g.head<3>()));
-             return py::make_tuple(e.kinetic, e.gravity, e.springs);
-           })
-      .def("integrate", [](const PyMechanism& p, const Doubles& q, const Doubles& v, double h) {
-        VecX out = p.q_of(q);
-        rigid::integrate(p.mechanism(), p.v_of(v), h, out);
-        return owned_vector(std::move(out));
-      });
-
-  py::class_<PyObstacles>(m, "Obstacles")
-      .def(py::init<const Scene&>())
-      .def("names", &PyObstacles::names)
-      .def("closest", &PyObstacles::closest);
 }
 
 }  // namespace limber::python
