@@ -23,6 +23,15 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using SceneRef = std::shared_ptr<Scene>;
 
+// A JSON value of a scene, boxed or not.
+template <class T>
+auto& json_of(T& value) {
+  if constexpr (requires { value.dump(); })
+    return value;
+  else
+    return *value;
+}
+
 // A run folder while it is being written.
 struct Recording {
   Recording(const Scene& scene, const RunFolderRequest& request) : folder(scene, request) {}
@@ -388,7 +397,7 @@ class PySimulation {
     Scene moved = *scene_;
     bool any = false;
     std::error_code ec;
-    for_each_file(moved.resolved, [&](Json& value, const std::string&) {
+    for_each_file(json_of(moved.resolved), [&](Json& value, const std::string&) {
       const fs::path file = fs::path(moved.folder) / value.get<std::string>();
       if (!fs::equivalent(file.parent_path(), inputs, ec)) return;
       const fs::path kept = fs::absolute(folder.file("inputs")) / file.filename();
