@@ -133,6 +133,7 @@ class Simulation(_limber.Simulation):
 
     def __init__(self, scene: Source, *, set: Optional[Mapping[str, Any]] = None, threads: Optional[int] = None,
                  prepare: Optional[Callable[[str, float], None]] = None):
+        """Reads the scene, builds the model and prepares the method."""
         if threads is not None:
             _limber.set_threads(threads)
         self.scene = scene if isinstance(scene, Scene) and not set else Scene(scene, set=set)
@@ -247,7 +248,7 @@ class Simulation(_limber.Simulation):
     @property
     def fields(self) -> Fields:
         """Fields of the present state: ``sim.fields["velocity"]``, ``sim.fields["liveliness"]``."""
-        return Fields(*self._fields())
+        return Fields(*self._field_arrays())
 
     @property
     def model(self) -> Model:

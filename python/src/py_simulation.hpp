@@ -73,6 +73,17 @@ class PySimulation {
     }
   }
 
+  // A recording that nobody has completed ends here.
+  ~PySimulation() {
+    if (!recording_) return;
+    try {
+      recording_->recorder->finish("interrupted");
+    } catch (...) {  // there is nobody left to tell; what was recorded stays readable
+    }
+  }
+  PySimulation(const PySimulation&) = delete;
+  PySimulation& operator=(const PySimulation&) = delete;
+
   void step() {
     const Use use(busy_);
     const py::gil_scoped_release release;

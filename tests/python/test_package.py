@@ -83,6 +83,8 @@ def test_help_reads_well():
                 assert documented, f"{name}.{member}"
     text = subprocess.run([sys.executable, "-c", "import limber; help(limber)"], capture_output=True, text=True, check=True).stdout
     assert "Limber: soft bodies" in text and "class Simulation" in text
+    text = subprocess.run([sys.executable, "-c", "import limber; help(limber.Simulation)"], capture_output=True, text=True, check=True).stdout
+    assert "arg0" not in text and not re.search(r"^ \|  _[a-z]\w*\(", text, re.M), "what is behind shows"
 
 
 def test_types():

@@ -181,3 +181,8 @@ def test_a_run_that_nobody_finished_is_interrupted(bar, tmp_path):
     run = limber.load(pathlib.Path(tmp_path / "run"))
     assert run.manifest["status"] == "interrupted" and run.manifest["steps"] == 4
     assert (tmp_path / "run" / "index.html").exists()
+    sim = limber.Simulation(bar)
+    sim.record(tmp_path / "dropped")
+    sim.run(steps=2)
+    del sim
+    assert limber.load(tmp_path / "dropped").manifest["status"] == "interrupted"
