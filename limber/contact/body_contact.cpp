@@ -1,11 +1,10 @@
 #include <limber/contact/body_contact.hpp>
 
 #include <limber/contact/ramp.hpp>
+#include <limber/linalg/dense.hpp>
 
 #include <algorithm>
 #include <cmath>
-
-#include <Eigen/Eigenvalues>
 
 namespace limber {
 namespace {
@@ -266,9 +265,8 @@ void BodyContact::add_stiffness(const VecX& x, bool exact, BlockMatrix& A) const
               (second * at.w[i] * at.w[j] - first * at.value * G[i].dot(G[j])) * at.n * at.n.transpose() -
               first * (at.w[j] * at.n * G[i].transpose() + at.w[i] * G[j] * at.n.transpose());
       if (!exact) {
-        const Eigen::SelfAdjointEigenSolver<Mat12> eigen(H);
-        H = eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).asDiagonal() *
-            eigen.eigenvectors().transpose();
+        const DenseEigen<12> eigen = symmetric_eigen<12>(H);
+        H = eigen.vectors * eigen.values.cwiseMax(0).asDiagonal() * eigen.vectors.transpose();
       }
     }
     if (pair.limit > 0) {

@@ -1,9 +1,9 @@
 #include <limber/linalg/eigenpairs.hpp>
 
 #include <limber/core/error.hpp>
+#include <limber/linalg/dense.hpp>
 #include <limber/linalg/tall.hpp>
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -83,7 +83,7 @@ Eigenpairs smallest_eigenpairs(const VecX& mass, const std::vector<std::uint8_t>
       for (Eigen::Index i = 0; i < n; ++i) start(i, j) = D[i] > 0 ? numbers.next() : 0;
     append(start);
   }
-  Eigen::SelfAdjointEigenSolver<MatX> ritz;
+  DenseEigen<Eigen::Dynamic> ritz;
   for (Eigen::Index done = 0;;) {
     const Eigen::Index first = done, width = size - done;
     MatX W = D.asDiagonal() * Q.middleCols(first, width);
@@ -97,12 +97,12 @@ Eigenpairs smallest_eigenpairs(const VecX& mass, const std::vector<std::uint8_t>
     const MatX R = append(std::move(W));  // size grows
     const bool full = size == done;
     const MatX square = T.topLeftCorner(done, done);
-    ritz.compute((square + square.transpose()) * 0.5);
+    ritz = symmetric_eigen(MatX((square + square.transpose()) * 0.5));
     if (done >= count) {
       out.error = 0;
       for (Eigen::Index k = done - count; k < done && !full; ++k)
-        out.error = std::max(out.error, (R * ritz.eigenvectors().col(k).tail(width)).norm() /
-                                            std::abs(ritz.eigenvalues()[k]));
+        out.error =
+            std::max(out.error, (R * ritz.vectors.col(k).tail(width)).norm() / std::abs(ritz.values[k]));
       if (out.error <= options.tolerance) break;
     }
     if (full && done < unknowns)
@@ -110,12 +110,12 @@ Eigenpairs smallest_eigenpairs(const VecX& mass, const std::vector<std::uint8_t>
                   fmt::format("{} eigenpairs: {} vectors did not suffice (residual {:.2g}, wanted {:.2g})",
                               count, done, out.error, options.tolerance));
   }
-  const Eigen::Index used = ritz.eigenvalues().size();
+  const Eigen::Index used = ritz.values.size();
   out.values.resize(count);
   MatX S(used, count);
   for (Index k = 0; k < count; ++k) {
-    out.values[k] = options.shift + 1 / ritz.eigenvalues()[used - 1 - k];
-    S.col(k) = ritz.eigenvectors().col(used - 1 - k);
+    out.values[k] = options.shift + 1 / ritz.values[used - 1 - k];
+    S.col(k) = ritz.vectors.col(used - 1 - k);
   }
   out.vectors = multiplied(Q.leftCols(used), S);
   for (Eigen::Index i = 0; i < n; ++i) out.vectors.row(i) *= D[i] > 0 ? 1 / D[i] : 0;

@@ -1,6 +1,7 @@
 #include <limber/linalg/nnls.hpp>
 
-#include <Eigen/Cholesky>
+#include <limber/linalg/dense.hpp>
+
 #include <vector>
 
 namespace limber {
@@ -26,7 +27,7 @@ VecX nnls(const MatX& G, const VecX& c, const VecX& start) {
         for (std::size_t b = 0; b < set.size(); ++b)
           sub(static_cast<Eigen::Index>(a), static_cast<Eigen::Index>(b)) = G(set[a], set[b]);
       }
-      const VecX y = sub.ldlt().solve(rhs);
+      const VecX y = solve_semidefinite(sub, rhs);
       double step = 1;
       for (std::size_t a = 0; a < set.size(); ++a) {
         const double to = y[static_cast<Eigen::Index>(a)], from = x[set[a]];

@@ -1,6 +1,6 @@
 #include <limber/qp/anderson.hpp>
 
-#include <Eigen/QR>
+#include <limber/linalg/dense.hpp>
 
 namespace limber::qp {
 
@@ -23,7 +23,7 @@ void Anderson::advance(const VecX& f, const VecX& dual, VecX& x) {
     for (Eigen::Index j = 0; j <= i; ++j)
       G(i, j) = G(j, i) = df.dot(changes_[static_cast<std::size_t>(j)].dual);
   }
-  const VecX c = G.completeOrthogonalDecomposition().solve(g);
+  const VecX c = least_squares(G, g, true);
   if (!c.allFinite()) return;
   for (Eigen::Index i = 0; i < n; ++i) x -= c[i] * changes_[static_cast<std::size_t>(i)].value;
 }

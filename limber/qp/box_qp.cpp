@@ -1,8 +1,8 @@
 #include <limber/qp/box_qp.hpp>
 
 #include <limber/core/error.hpp>
+#include <limber/linalg/dense.hpp>
 
-#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -79,9 +79,8 @@ class FreeBlock {
       b_[c] = -w[j];
       for (Eigen::Index r = 0; r < m; ++r) A_(r, c) = s_.H(free_[static_cast<std::size_t>(r)], j);
     }
-    llt_.compute(A_);
-    if (llt_.info() != Eigen::Success) return false;
-    llt_.solveInPlace(b_);
+    if (!llt_.factor(A_)) return false;
+    b_ = llt_.solve(b_);
     for (Eigen::Index c = 0; c < m; ++c) {
       const Eigen::Index j = free_[static_cast<std::size_t>(c)];
       x[j] = b_[c];
@@ -96,7 +95,7 @@ class FreeBlock {
   std::vector<Eigen::Index> free_;
   MatX A_;
   VecX b_;
-  Eigen::LLT<MatX> llt_;
+  DenseCholesky<Eigen::Dynamic> llt_;
 };
 
 // Block principal pivoting (Júdice and Pires): exchange all infeasible entries at once while their number
@@ -193,9 +192,9 @@ bool newton(const Scaled& s, VecX& x, int limit, int& iterations) {
         for (Eigen::Index r = 0; r < m; ++r)
           A(r, c) = s.H(free[static_cast<std::size_t>(r)], free[static_cast<std::size_t>(c)]);
       }
-      const Eigen::LLT<MatX> llt(A);
-      if (llt.info() != Eigen::Success) return false;
-      llt.solveInPlace(b);
+      const DenseCholesky<Eigen::Dynamic> llt(A);
+      if (!llt.ok()) return false;
+      b = llt.solve(b);
       for (Eigen::Index c = 0; c < m; ++c) step[free[static_cast<std::size_t>(c)]] = b[c];
     }
     const double e0 = objective(s, x);

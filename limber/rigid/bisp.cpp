@@ -1,13 +1,13 @@
 #include <limber/rigid/bisp.hpp>
 
 #include <limber/core/error.hpp>
+#include <limber/linalg/dense.hpp>
 #include <limber/qp/anderson.hpp>
 #include <limber/qp/friction_qp.hpp>
 #include <limber/rigid/friction_report.hpp>
 #include <limber/rigid/inertial_motion.hpp>
 
 #include <fmt/core.h>
-#include <Eigen/Cholesky>
 #include <optional>
 
 namespace limber::rigid {
@@ -159,7 +159,7 @@ class Bisp {
       }
     }
     inverse_.resize(m_.links.size());
-    for (Index i = 0; i < m_.size(); ++i) inverse_[at(i)].compute(system_.A[at(i)]);
+    for (Index i = 0; i < m_.size(); ++i) inverse_[at(i)].factor(system_.A[at(i)]);
     if (maximal())
       start_maximal();
     else
@@ -219,7 +219,7 @@ class Bisp {
     const auto n = static_cast<Index>(rows_.size());
     VecX free = p0_ + f_beta_;
     for (Index i = 0; i < m_.size(); ++i)
-      free.segment<6>(6 * i) = inverse_[at(i)].solve(free.segment<6>(6 * i)).eval();
+      free.segment<6>(6 * i) = inverse_[at(i)].solve(free.segment<6>(6 * i));
     MatX W = MatX::Zero(n, n);
     VecX g(n), lo = VecX::Constant(n, -INFINITY), hi = VecX::Constant(n, INFINITY), x = VecX::Zero(n);
     for (Index i = 0; i < n; ++i) {
@@ -227,7 +227,7 @@ class Bisp {
       VecX y = VecX::Zero(6 * m_.size());
       add(r, 1, y);
       for (const Index k : {r.a, r.b})
-        if (k >= 0) y.segment<6>(6 * k) = inverse_[at(k)].solve(y.segment<6>(6 * k)).eval();
+        if (k >= 0) y.segment<6>(6 * k) = inverse_[at(k)].solve(y.segment<6>(6 * k));
       for (Index j = 0; j < n; ++j) W(j, i) = dot(rows_[at(j)], y);
       g[i] = dot(r, free) - r.rhs;
       if (r.unilateral) lo[i] = 0;
@@ -283,12 +283,12 @@ class Bisp {
     Mat12 inverse = Mat12::Zero();
     f.head<6>() = w;
     inverse.topLeftCorner<6, 6>() =
-        mass_matrix(m_.links[at(s.a)], motion_.links[at(s.a)]).llt().solve(Mat6::Identity());
+        DenseCholesky<6>(mass_matrix(m_.links[at(s.a)], motion_.links[at(s.a)])).inverse();
     if (s.b >= 0) {
       const Vec3 arm = motion_.links[at(s.a)].com - motion_.links[at(s.b)].com;
       f.tail<6>() = -to_parent(arm, w);
       inverse.bottomRightCorner<6, 6>() =
-          mass_matrix(m_.links[at(s.b)], motion_.links[at(s.b)]).llt().solve(Mat6::Identity());
+          DenseCholesky<6>(mass_matrix(m_.links[at(s.b)], motion_.links[at(s.b)])).inverse();
     }
     const Pose& pose = motion_.links[at(s.a)].pose;
     Eigen::Matrix<double, Eigen::Dynamic, 12> N(s.P.rows(), 12);
@@ -301,7 +301,7 @@ class Bisp {
     const MatX NM = N * inverse;
     MatX H = NM * N.transpose();
     H.diagonal().array() += s_.regularisation;
-    return H.llt().solve(NM * f);
+    return DenseCholesky<Eigen::Dynamic>(H).solve(NM * f);
   }
 
   // Stands for all points of a pin or slider.
@@ -350,7 +350,7 @@ class Bisp {
     VecX free = f_beta_;
     if (s_.published) free += outside_;
     for (Index i = 0; i < m_.size(); ++i)
-      free.segment<6>(6 * i) = inverse_[at(i)].solve(free.segment<6>(6 * i)).eval();
+      free.segment<6>(6 * i) = inverse_[at(i)].solve(free.segment<6>(6 * i));
     free = phi_ - free;
     VecX g(n), hi(n);
     for (Index i = 0; i < n; ++i) {
@@ -581,7 +581,7 @@ class Bisp {
   int sweeps_ = 0;       // friction solves so far
   bool strong_ = false;  // a joint has a friction coefficient of about 1 or more
   qp::Anderson acceleration_{kMemory};
-  std::vector<Eigen::LLT<Mat6>> inverse_;
+  std::vector<DenseCholesky<6>> inverse_;
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include <limber/rigid/constraints.hpp>
 
 #include <limber/core/error.hpp>
+#include <limber/linalg/dense.hpp>
 #include <limber/qp/box_qp.hpp>
 
 #include <fmt/core.h>
-#include <Eigen/Cholesky>
 
 #include <limits>
 
@@ -214,12 +214,12 @@ void ConstrainedSolver::factor(const Mechanism& m, const Motion& motion, const S
     for (Index r = 0; r < nb; ++r) B(r, c) = W_(bilateral_[at(r)], bilateral_[at(c)]);
   for (Index c = 0; c < nb; ++c) B(c, c) *= 1 + kCompliance;
   if (nb > 0) {
-    const Eigen::LLT<MatX> llt(B);
-    if (llt.info() != Eigen::Success)
+    const DenseCholesky<Eigen::Dynamic> llt(B);
+    if (!llt.ok())
       throw Error(ErrorKind::kSimulation,
                   "the loop closures, gears and motors contradict each other: their rows have no "
                   "common solution; remove one of them");
-    bilateral_factor_ = llt.matrixL();
+    bilateral_factor_ = llt.L();
   } else {
     bilateral_factor_.resize(0, 0);
   }

@@ -1,9 +1,9 @@
 #include <limber/rigid/dynamics.hpp>
 
 #include <limber/core/error.hpp>
+#include <limber/linalg/dense.hpp>
 
 #include <fmt/core.h>
-#include <Eigen/Cholesky>
 
 namespace limber::rigid {
 namespace {
@@ -114,12 +114,12 @@ void SystemSolver::factor(const Mechanism& m, const Motion& motion, const System
     x[c] = 0;
   }
   dense_ = (0.5 * (dense_ + dense_.transpose())).eval();
-  const Eigen::LLT<MatX> llt(dense_);
-  if (llt.info() != Eigen::Success)
+  const DenseCholesky<Eigen::Dynamic> llt(dense_);
+  if (!llt.ok())
     throw Error(ErrorKind::kSimulation,
                 "the joints' mass matrix is not positive definite; look for links of almost "
                 "no mass or a position that is not finite");
-  dense_ = llt.matrixL();
+  dense_ = llt.L();
 }
 
 void SystemSolver::multiply(const VecX& x, VecX& y) const {

@@ -1,9 +1,9 @@
 #include <limber/rigid/inertia.hpp>
 
 #include <limber/core/error.hpp>
+#include <limber/linalg/dense.hpp>
 
 #include <fmt/core.h>
-#include <Eigen/Eigenvalues>
 
 #include <map>
 #include <numbers>
@@ -113,7 +113,7 @@ std::string inertia_fault(const Inertia& s) {
   if (!(s.mass > 0)) return fmt::format("the mass is {:g} kg, it must be greater than 0", s.mass);
   if ((s.I - s.I.transpose()).cwiseAbs().maxCoeff() > 1e-9 * s.I.cwiseAbs().maxCoeff())
     return "the inertia matrix is not symmetric";
-  const Vec3 e = Eigen::SelfAdjointEigenSolver<Mat3>(s.I, Eigen::EigenvaluesOnly).eigenvalues();
+  const Vec3 e = symmetric_eigen<3>(s.I).values;
   if (!(e[0] > 0))
     return fmt::format("the smallest principal inertia is {:g} kg m^2, it must be greater than 0", e[0]);
   return {};

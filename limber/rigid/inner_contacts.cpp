@@ -1,6 +1,6 @@
 #include <limber/rigid/inner_contacts.hpp>
 
-#include <Eigen/Eigenvalues>
+#include <limber/linalg/dense.hpp>
 
 #include <numbers>
 
@@ -22,12 +22,11 @@ MatX smallest_impulses(const std::vector<InnerPoint>& points, const Vec3& centre
       // Torques in units of force x size, so that "no direction" below does not depend on the units.
       N.row(r++) << ((p.x - centre).cross(n) / size).transpose(), n.transpose();
     }
-  const Eigen::SelfAdjointEigenSolver<Mat6> eigen(Mat6(N.transpose() * N));
+  const DenseEigen<6> eigen = symmetric_eigen<6>(N.transpose() * N);
   Mat6 inverse = Mat6::Zero();
   for (int k = 0; k < 6; ++k)
-    if (eigen.eigenvalues()[k] > 1e-9 * eigen.eigenvalues()[5])
-      inverse +=
-          eigen.eigenvectors().col(k) * eigen.eigenvectors().col(k).transpose() / eigen.eigenvalues()[k];
+    if (eigen.values[k] > 1e-9 * eigen.values[5])
+      inverse += eigen.vectors.col(k) * eigen.vectors.col(k).transpose() / eigen.values[k];
   MatX P = N * inverse;
   P.leftCols<3>() /= size;
   return P;

@@ -1,5 +1,7 @@
 #include <limber/rigid/link_surfaces.hpp>
 
+#include <limber/core/rotation.hpp>
+
 #include <numbers>
 
 namespace limber::rigid {
@@ -115,7 +117,7 @@ Shape pin(const Vec3& centre, const Vec3& axis, const JointFriction& friction, d
   s.radius = friction.radius > 0 ? friction.radius : usual;
   s.length = 1.25 * (friction.height > 0 ? friction.height : 4 * usual);
   s.pose.p = centre;
-  s.pose.R = Quat::FromTwoVectors(Vec3::UnitZ(), axis).toRotationMatrix();
+  s.pose.R = turn_between<double>(Vec3::UnitZ(), axis).toRotationMatrix();
   return s;
 }
 

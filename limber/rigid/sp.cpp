@@ -1,12 +1,11 @@
 #include <limber/rigid/sp.hpp>
 
 #include <limber/core/error.hpp>
+#include <limber/linalg/dense.hpp>
 #include <limber/qp/friction_qp.hpp>
 #include <limber/rigid/friction_report.hpp>
 
 #include <fmt/core.h>
-#include <Eigen/Cholesky>
-#include <Eigen/QR>
 
 #include <limits>
 
@@ -127,7 +126,7 @@ class Sp {
       l.phi = state_.phi.segment<6>(6 * i);
       Mat6 A = mass_matrix(m_.links[at(i)], l);
       A.diagonal().array() += s_.h * m_.links[at(i)].damping;
-      A_[at(i)].compute(A);
+      A_[at(i)].factor(A);
     }
   }
 
@@ -211,8 +210,7 @@ class Sp {
     const MatX S = free_[at(i)];
     const Eigen::Index n = S.cols();
     if (n == 6) return;
-    const Eigen::HouseholderQR<MatX> qr(S);
-    const MatX Q = n > 0 ? MatX(qr.householderQ()) : MatX(MatX::Identity(6, 6));
+    const MatX Q = n > 0 ? orthogonal_factor(S) : MatX(MatX::Identity(6, 6));
     const Pose& ideal = ideal_[at(i)];
     Vec6 error;
     error << log_quat(Quat(Mat3(l.pose.R * ideal.R.transpose()))), l.pose.p - ideal.p;
@@ -236,7 +234,7 @@ class Sp {
   Row velocity_row(Index i, const VecX& rate) const {
     const LinkMotion& l = motion_.links[at(i)];
     const MatX S = free_[at(i)];
-    const Vec6 w = S * (S.transpose() * S).llt().solve(rate);
+    const Vec6 w = S * DenseCholesky<Eigen::Dynamic>(S.transpose() * S).solve(rate);
     const Vec3 turn = w.head<3>(), shift = w.tail<3>();
     Row r;
     r.owner = i;
@@ -372,7 +370,7 @@ class Sp {
   }
 
   VecX velocity(VecX p) const {
-    for (Index i = 0; i < m_.size(); ++i) p.segment<6>(6 * i) = A_[at(i)].solve(p.segment<6>(6 * i)).eval();
+    for (Index i = 0; i < m_.size(); ++i) p.segment<6>(6 * i) = A_[at(i)].solve(p.segment<6>(6 * i));
     return p;
   }
 
@@ -477,7 +475,7 @@ class Sp {
   Motion motion_;              // actual links, joint frames of the actual parents
   std::vector<Pose> ideal_;    // where each joint wants its child
   std::vector<Columns> free_;  // free directions of each joint, as twists about its origin
-  std::vector<Eigen::LLT<Mat6>> A_;
+  std::vector<DenseCholesky<6>> A_;
   std::vector<ContactRow> rows_, tangents_;
   std::vector<Eigen::Index> pairs_;  // of tangents at one point
   Index inner_tangents_ = 0;
@@ -527,7 +525,7 @@ void to_reduced(const Mechanism& m, const MaximalState& state, JointState& reduc
     VecX b(6);
     b.head<3>() = relative.head<3>();
     b.tail<3>() = point_velocity(relative, lever);
-    reduced.v.segment(j.v_begin, S.cols()) = S.householderQr().solve(b);
+    reduced.v.segment(j.v_begin, S.cols()) = least_squares(S, b);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <limber/contact/penalty.hpp>
 #include <limber/contact/surface_nodes.hpp>
 #include <limber/core/error.hpp>
+#include <limber/core/rotation.hpp>
 #include <limber/io/mesh_io.hpp>
 #include <limber/scene/scene.hpp>
 
@@ -27,7 +28,7 @@ Mat3 rotation_from_z(const Vec3& direction, const std::string& what) {
   if (!(length > 0) || !std::isfinite(length))
     throw Error(ErrorKind::kInput, fmt::format("{} is ({}, {}, {}): it must have a direction", what,
                                                direction[0], direction[1], direction[2]));
-  return Eigen::Quaterniond::FromTwoVectors(Vec3::UnitZ(), direction / length).toRotationMatrix();
+  return turn_between<double>(Vec3::UnitZ(), direction / length).toRotationMatrix();
 }
 
 }  // namespace

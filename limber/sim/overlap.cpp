@@ -11,6 +11,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <Eigen/Geometry>
 
 namespace limber {
 namespace {

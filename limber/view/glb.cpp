@@ -2,13 +2,15 @@
 // x_f = x_0 + sum_k w_fk phi_k, where the phi_k are the principal components of x_f - x_0. A body that bends
 // and swings needs a few dozen, where one target per frame would be as large as the recording.
 #include <limber/core/error.hpp>
+#include <limber/core/rotation.hpp>
 #include <limber/io/file.hpp>
+#include <limber/linalg/dense.hpp>
 #include <limber/view/export.hpp>
 #include <limber/view/shapes.hpp>
 
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
+#include <Eigen/Geometry>
 
 #include <limits>
 
@@ -131,12 +133,12 @@ Modes find_modes(const MatXf& x, double tolerance, int limit) {
   out.weights.resize(frames, 0);
   out.shapes.resize(x.rows(), 0);
   if (frames < 2 || d.cwiseAbs().maxCoeff() <= tolerance) return out;
-  const Eigen::SelfAdjointEigenSolver<MatX> eigen((d.transpose() * d).cast<double>());
+  const DenseEigen<Eigen::Dynamic> eigen = symmetric_eigen(MatX((d.transpose() * d).cast<double>()));
   const Eigen::Index most = std::min<Eigen::Index>(limit, frames - 1);
   std::vector<Eigen::VectorXf> weights, shapes;
   MatXf rest = d;
   for (Eigen::Index k = 0; k < most && rest.cwiseAbs().maxCoeff() > tolerance; ++k) {
-    const Eigen::VectorXf u = eigen.eigenvectors().col(frames - 1 - k).cast<float>();
+    const Eigen::VectorXf u = eigen.vectors.col(frames - 1 - k).cast<float>();
     const Eigen::VectorXf shape = rest * u;  // already scaled: u has unit length
     rest -= shape * u.transpose();
     // Sliders of modelling programs run from 0 to 1, and Blender cuts off what lies outside.
@@ -216,7 +218,7 @@ void add_epoch(Builder& b, int parent, int paint, const ReplayReader& reader, co
     for (Eigen::Index f = 0; f < count; ++f) dn.col(f) = normals(x.col(f)) - normal0;
     const MatX W = modes.weights.cast<double>();
     const MatX inverse =
-        (W.transpose() * W + 1e-9 * MatX::Identity(targets, targets)).ldlt().solve(W.transpose());
+        solve_semidefinite(W.transpose() * W + 1e-9 * MatX::Identity(targets, targets), W.transpose());
     normal_shapes = dn * inverse.transpose().cast<float>();
   }
 
@@ -336,7 +338,7 @@ void write_glb(const ReplayReader& reader, const ExportOptions& o, const std::fi
   // glTF's up is +y.
   Vec3f up = -reader.header().gravity.cast<float>();
   if (up.norm() == 0) up = Vec3f::UnitY();
-  const Eigen::Quaternionf turn = Eigen::Quaternionf::FromTwoVectors(up, Vec3f::UnitY());
+  const Eigen::Quaternionf turn = turn_between<float>(up, Vec3f::UnitY());
   json root{{"name", "run"}};
   if (turn.angularDistance(Eigen::Quaternionf::Identity()) > 1e-6f)
     root["rotation"] = {turn.x(), turn.y(), turn.z(), turn.w()};

@@ -1,9 +1,10 @@
 #include <limber/core/error.hpp>
+#include <limber/core/rotation.hpp>
 #include <limber/view/picture.hpp>
 #include <limber/view/shapes.hpp>
 
 #include <fmt/format.h>
-#include <Eigen/QR>
+#include <Eigen/LU>
 
 #include <algorithm>
 #include <cmath>
@@ -62,15 +63,19 @@ void add_fibres(Triangles& out, const ReplayTopology& t, const std::vector<Vec3f
     const std::size_t k = faces[f], element = static_cast<std::size_t>(t.surface_element[k]);
     const Tet& nodes = t.elements[element];
     const int edges = nodes[3] >= 0 ? 3 : 2;
-    Eigen::Matrix<float, 3, Eigen::Dynamic> E(3, edges), e(3, edges);
+    Eigen::Matrix3f E, e;
     for (int c = 0; c < edges; ++c) {
       const Index i = nodes[static_cast<std::size_t>(c) + 1];
       E.col(c) = rest(i) - rest(nodes[0]);
       e.col(c) = x[static_cast<std::size_t>(i)] - x[static_cast<std::size_t>(nodes[0])];
     }
+    if (edges == 2) {  // a fibre of a triangle lies in its plane
+      E.col(2) = E.col(0).cross(E.col(1));
+      e.col(2).setZero();
+    }
     // d = E w at rest, so e w now.
     const Vec3f d = Eigen::Map<const Vec3f>(&fibre->values[3 * element]);
-    const Vec3f along = e * E.colPivHouseholderQr().solve(d);
+    const Vec3f along = e * (E.inverse() * d);
     const Tri& face = t.surface[k];
     const Vec3f p0 = x[static_cast<std::size_t>(face[0])], p1 = x[static_cast<std::size_t>(face[1])],
                 p2 = x[static_cast<std::size_t>(face[2])];
@@ -156,7 +161,7 @@ void Painter::find_extent() {
   s.center = (0.5 * (low + high)).cast<float>();
   Vec3f up = -reader_.header().gravity.cast<float>();
   if (up.norm() == 0) up = Vec3f::UnitY();
-  s.turn = Eigen::Quaternionf::FromTwoVectors(up, Vec3f::UnitY());
+  s.turn = turn_between<float>(up, Vec3f::UnitY());
   s.lowest = 1;
   for (int k = 0; k < 8; ++k)
     s.lowest = std::min(s.lowest, s.to_stage(Vec3(k & 1 ? high.x() : low.x(), k & 2 ? high.y() : low.y(),

@@ -1,5 +1,7 @@
 #include <limber/view/shapes.hpp>
 
+#include <limber/core/rotation.hpp>
+
 #include <cmath>
 #include <map>
 #include <numbers>
@@ -222,7 +224,7 @@ void add_obstacle(Triangles& out, const ReplayObstacle& o, const ReplayPose& pos
   } else if (o.shape == "capsule") {
     const Vec3f axis = o.end.cast<float>() - at;
     const Eigen::Quaternionf turn =
-        Eigen::Quaternionf::FromTwoVectors(Vec3f::UnitY(), axis.norm() > 0 ? axis : Vec3f::UnitY());
+        turn_between<float>(Vec3f::UnitY(), axis.norm() > 0 ? axis : Vec3f::UnitY());
     auto normal = [&](double u, double v) {
       const double a = 2 * std::numbers::pi * u, b = std::numbers::pi * v;
       return Vec3f(turn * Vec3f(static_cast<float>(std::sin(b) * std::cos(a)),

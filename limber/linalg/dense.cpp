@@ -1,0 +1,57 @@
+#include <limber/linalg/dense.hpp>
+
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
+
+namespace limber {
+
+template <int N>
+bool DenseCholesky<N>::factor(const Matrix& A) {
+  llt_.compute(A);
+  return ok_ = llt_.info() == Eigen::Success;
+}
+
+template <int N>
+auto DenseCholesky<N>::solve(const Vector& b) const -> Vector {
+  return llt_.solve(b);
+}
+
+template <int N>
+auto DenseCholesky<N>::inverse() const -> Matrix {
+  return llt_.solve(Matrix::Identity(llt_.rows(), llt_.cols()));
+}
+
+template <int N>
+auto DenseCholesky<N>::L() const -> Matrix {
+  return llt_.matrixL();
+}
+
+template class DenseCholesky<6>;
+template class DenseCholesky<Eigen::Dynamic>;
+
+template <int N>
+DenseEigen<N> symmetric_eigen(const Eigen::Matrix<double, N, N>& A) {
+  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix<double, N, N>> eigen(A);
+  return {eigen.eigenvalues(), eigen.eigenvectors()};
+}
+
+template DenseEigen<3> symmetric_eigen(const Eigen::Matrix<double, 3, 3>&);
+template DenseEigen<6> symmetric_eigen(const Eigen::Matrix<double, 6, 6>&);
+template DenseEigen<12> symmetric_eigen(const Eigen::Matrix<double, 12, 12>&);
+template DenseEigen<Eigen::Dynamic> symmetric_eigen(const MatX&);
+
+DenseEigen<Eigen::Dynamic> symmetric_eigen(const MatX& A, const MatX& B) {
+  const Eigen::GeneralizedSelfAdjointEigenSolver<MatX> eigen(A, B);
+  return {eigen.eigenvalues(), eigen.eigenvectors()};
+}
+
+MatX orthogonal_factor(const MatX& A) { return Eigen::HouseholderQR<MatX>(A).householderQ(); }
+
+VecX least_squares(const MatX& A, const VecX& b, bool rank_deficient) {
+  if (rank_deficient) return A.completeOrthogonalDecomposition().solve(b);
+  return A.householderQr().solve(b);
+}
+
+MatX solve_semidefinite(const MatX& A, const MatX& B) { return A.ldlt().solve(B); }
+
+}  // namespace limber
