@@ -3,7 +3,6 @@
 import gc
 import json
 import multiprocessing
-import os
 import signal
 import subprocess
 import sys
