@@ -11,6 +11,7 @@
 #include <limber/sim/frame.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -270,7 +271,7 @@ class PySimulation {
     c.state = simulation_->state();
     c.method = scene_->method;
     c.scene_hash = hash_scene(*scene_);
-    c.notes = {{"limber", version()}};
+    json_of(c.notes) = nlohmann::json{{"limber", version()}};
     write_checkpoint(path, c);
   }
   void restore(const std::string& path) {
