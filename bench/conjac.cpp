@@ -43,11 +43,10 @@ const std::vector<Vec3> kNodes = {
 std::shared_ptr<Scene> dragon(const std::vector<std::string>& overrides, int dynamic) {
   auto s = std::make_shared<Scene>(load_scene(LIMBER_SOURCE_DIR "/scenes/conjac/dragon.json", overrides));
   if (dynamic >= 0 && s->method == "conjac") {
-    s->dynamic.clear();
-    DynamicSpec d;
-    d.nodes.kind = "nearest";
-    d.nodes.points.assign(kNodes.begin(), kNodes.begin() + dynamic);
-    if (dynamic > 0) s->dynamic.push_back(d);
+    nlohmann::json points = nlohmann::json::array();
+    for (int k = 0; k < dynamic; ++k) points.push_back({kNodes[k].x(), kNodes[k].y(), kNodes[k].z()});
+    nlohmann::json& nodes = s->method_options["dynamic"] = nlohmann::json::array();
+    if (dynamic > 0) nodes.push_back({{"nearest", points}});
   }
   return s;
 }

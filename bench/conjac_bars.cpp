@@ -58,15 +58,14 @@ std::shared_ptr<Scene> bar_scene(const Case& c, const std::string& method, nlohm
   pull.force = c.load * c.young * .04 * .04;
   pull.until = 0;  // let go before the first step: it only shapes the start
   s->forces.push_back(pull);
-  DynamicSpec nodes;
-  nodes.nodes.kind = "nearest";
+  nlohmann::json points = nlohmann::json::array();
   if (dynamic < 8)
-    for (int k = 0; k < dynamic; ++k) nodes.nodes.points.push_back({.02, .02, .14 * (k + 1) / dynamic});
+    for (int k = 0; k < dynamic; ++k) points.push_back({.02, .02, .14 * (k + 1) / dynamic});
   else
     for (int k = 0; k < dynamic / 4; ++k)
       for (double x : {0., .04})
-        for (double y : {0., .04}) nodes.nodes.points.push_back({x, y, .14 * (k + 1) / (dynamic / 4)});
-  if (dynamic > 0) s->dynamic.push_back(nodes);
+        for (double y : {0., .04}) points.push_back({x, y, .14 * (k + 1) / (dynamic / 4)});
+  if (dynamic > 0) s->method_options["dynamic"] = nlohmann::json::array({{{"nearest", points}}});
   return s;
 }
 

@@ -292,18 +292,6 @@ Scene read_resolved(const Json& resolved, const Marks& marks) {
   scene.method = root["method"].text("type");
   scene.method_options = nlohmann::json(resolved["method"]);
   scene.method_options.erase("type");
-  if (root["method"].has("dynamic")) {
-    each(root["method"]["dynamic"], [&](const Node& n) {
-      DynamicSpec d;
-      d.where = n.where();
-      d.nodes = read_selection(n);
-      if (n.value.is_object()) {
-        d.automatic = n.value.value("auto", Index{0});
-        d.body = n.text("body");
-      }
-      scene.dynamic.push_back(std::move(d));
-    });
-  }
   scene.solver = root["solver"].text("backend");
   scene.ordering = root["solver"].text("ordering");
   each(root["bodies"], [&](const Node& n) { scene.bodies.push_back(read_body(n)); });

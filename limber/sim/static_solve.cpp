@@ -1,5 +1,8 @@
 #include <limber/sim/static_solve.hpp>
 
+#include <limber/linalg/line_search.hpp>
+#include <limber/linalg/shifted_factor.hpp>
+
 #include <algorithm>
 #include <cmath>
 
@@ -7,6 +10,8 @@
 
 namespace limber {
 namespace {
+
+constexpr double kShortestStaticStep = 1e-10;
 
 double largest_free(const VecX& r, const StepInput& in) {
   double largest = 0;
@@ -29,10 +34,8 @@ StaticResult StaticSolver::solve(const StepInput& in, VecX& x, double tolerance,
   StaticResult result;
   VecX load = in.force;
   for (Index i = 0; i < model_.nodes(); ++i) node(load, i) += model_.mass[3 * i] * in.gravity;
-  // A body that nothing loads has forces of this size: less than that cannot be asked for, and no line search
-  // sees a difference of energies below that of its terms.
+  // A body that nothing loads has forces of this size: less than that cannot be asked for.
   const double floor = 4 * rounding_.force * (x.size() ? x.lpNorm<Eigen::Infinity>() : 0.0);
-  const double flat = 1e-13 * rounding_.energy;
 
   double scale = 0;
   for (; result.iterations <= max_iterations; ++result.iterations) {
@@ -52,18 +55,11 @@ StaticResult StaticSolver::solve(const StepInput& in, VecX& x, double tolerance,
       return result;
     }
     BlockMatrix& K = system_.K;
-    double mean = 0;
-    for (Index j = 0; j < K.pattern->n; ++j) mean += K.block(K.pattern->col_begin[j]).trace();
-    mean /= 3 * K.pattern->n;
+    const double mean = mean_diagonal(K);
     eliminator_.eliminate(K, in.fixed, mean);
-    const std::vector<double> values = K.values;
-    FactorStatus status = solver_.factor(K);
-    for (double shift = 1e-8; !status.ok && shift < 1e3; shift *= 10) {
-      K.values = values;
-      for (Index j = 0; j < K.pattern->n; ++j)
-        K.block(K.pattern->col_begin[j]).diagonal().array() += shift * mean;
-      status = solver_.factor(K);
-    }
+    int shifts = 0;
+    const FactorStatus status = factor_with_shift(
+        {&K}, mean, model_.mass, [&] { return solver_.factor(K); }, shifts);
     if (!status.ok) {
       result.why =
           fmt::format("the stiffness is not positive definite at node {}: is the body held?", status.node);
@@ -71,21 +67,17 @@ StaticResult StaticSolver::solve(const StepInput& in, VecX& x, double tolerance,
     }
     VecX step = r;
     solver_.solve(step);
-    // Armijo line search on the total energy; near the solution the energy is flat to rounding and the
-    // residual decides.
-    const double slope = -r.dot(step);
-    const double energy = system_.energy - load.dot(x);
-    double length = 1;
-    for (; length > 1e-10; length *= 0.5) {
-      const VecX x1 = x + length * step;
+    const auto point = [&](const fem::Assembled& system, const VecX& at) {
+      const double work = load.dot(at);
+      return LinePoint{system.energy - work, -(system.f + load).dot(step),
+                       system.energy + rounding_.energy + std::abs(work), system.finite};
+    };
+    const double length = line_search(point(system_, x), kShortestStaticStep, [&](double tried) {
+      const VecX x1 = x + tried * step;
       fem::assemble_force(*model_.elements, x1, in.activation, trial_);
-      if (!trial_.finite) continue;
-      if (trial_.energy - load.dot(x1) <= energy + 1e-4 * length * slope) break;
-      if (std::abs(slope) < 1e-8 * std::abs(energy) + flat &&
-          largest_free(trial_.f + load, in) < 0.9 * largest)
-        break;
-    }
-    if (length <= 1e-10) {
+      return point(trial_, x1);
+    });
+    if (length == 0) {
       result.converged = largest <= std::max(1e4 * tolerance * scale, 100 * floor);
       if (!result.converged) result.why = fmt::format("no descent; largest force left {:.3g} N", largest);
       return result;

@@ -37,6 +37,10 @@ std::shared_ptr<Scene> adaptive_bar(double threshold, const std::string& rule = 
   return s;
 }
 
+DynamicNodes representatives(const Model& model) {
+  return choose_dynamic_nodes(model, ConJacOptions::read(model.scene->method_options).dynamic, true);
+}
+
 double total_energy(const Simulation& sim) { return measure(sim.model(), sim.state(), {}).total(); }
 
 // A bent and stretched shape.
@@ -51,8 +55,7 @@ VecX bent(const Model& model) {
 
 TEST(Liveliness, RigidMotionsOfADeformedBodyAreZeroToRounding) {
   const Model model = build_model(adaptive_bar(.02));
-  const LivelyRegions regions =
-      make_regions(model, choose_dynamic_nodes(model, true), nlohmann::json::array());
+  const LivelyRegions regions = make_regions(model, representatives(model), {});
   std::vector<Mat3> scratch;
   const VecX x0 = bent(model);
   for (const double angle : {0.0, .01, 1.0, 2.5}) {  // up to half a turn in one step
@@ -81,14 +84,14 @@ TEST(Regions, GrowFromTheNodesOrFollowTheScene) {
   s->bodies[0].element_sets[0].second.kind = "formula";
   s->bodies[0].element_sets[0].second.name = "z > 0.1";
   const Model model = build_model(s);
-  const DynamicNodes nodes = choose_dynamic_nodes(model, true);
+  const DynamicNodes nodes = representatives(model);
   ASSERT_EQ(nodes.regions, 3);
   auto height = [&](std::size_t e) {
     double z = 0;
     for (Index i : model.mesh.elements[e]) z += .25 * model.mesh.rest[i].z();
     return z;
   };
-  const LivelyRegions grown = make_regions(model, nodes, nlohmann::json::array());
+  const LivelyRegions grown = make_regions(model, nodes, {});
   double volume = 0;
   for (double v : grown.volume) volume += v;
   EXPECT_NEAR(volume, .04 * .04 * .14, 1e-12);  // every element has an owner
@@ -100,18 +103,17 @@ TEST(Regions, GrowFromTheNodesOrFollowTheScene) {
     }
   }
 
-  using nlohmann::json;
-  const json given = json::array({{{"name", "root"}, {"elements", "all"}},
-                                  {{"name", "middle"}, {"elements", {{"formula", "z > 0.05"}}}},
-                                  {{"elements", {{"set", "end"}}}}});
+  const std::vector<RegionChoice> given = {{"root", "", read_selection("all")},
+                                           {"middle", "", read_selection({{"formula", "z > 0.05"}})},
+                                           {"", "", read_selection({{"set", "end"}})}};
   const LivelyRegions regions = make_regions(model, nodes, given);
   EXPECT_EQ(regions.names, (std::vector<std::string>{"root", "middle", "3"}));
   for (std::size_t e = 0; e < regions.of_element.size(); ++e)
     EXPECT_EQ(regions.of_element[e], height(e) > .1 ? 2 : height(e) > .05 ? 1 : 0);
 
-  EXPECT_THROW(make_regions(model, nodes, json::array({json::object()})), Error);  // one for three nodes
-  json missing = given;
-  missing[1]["elements"] = {{"set", "nowhere"}};
+  EXPECT_THROW(make_regions(model, nodes, {{}}), Error);  // one for three nodes
+  std::vector<RegionChoice> missing = given;
+  missing[1].elements = read_selection({{"set", "nowhere"}});
   EXPECT_THROW(make_regions(model, nodes, missing), Error);
 }
 
@@ -336,9 +338,7 @@ TEST(Landing, AnyOrientationComesToRest) {
     s->bodies[0].rotation = turn.angle() * turn.axis();
     s->bodies[0].translation = {0, 0, .2};
     use_conjac(*s, {});
-    DynamicSpec spread;
-    spread.automatic = 8;
-    s->dynamic.push_back(spread);
+    s->method_options["dynamic"] = nlohmann::json::array({{{"auto", 8}}});
     Simulation sim = simulate(s);
     double deepest = 0, least = total_energy(sim);
     const double fall = .2 * 9.81 * sim.model().mass.sum() / 3;

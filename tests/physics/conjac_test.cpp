@@ -50,7 +50,7 @@ TEST(ConJac, AllNodesDynamicIsVanilla) {
   nlohmann::json options = conjac_options("linear-implicit");
   options["beta"] = .7;
   use_conjac(*reduced, {}, options);
-  reduced->dynamic.push_back({});  // all nodes
+  reduced->method_options["dynamic"] = nlohmann::json::array({"all"});
   Simulation a = simulate(full), b = simulate(reduced);
   for (int k = 0; k < 40; ++k) {
     a.step();

@@ -40,8 +40,7 @@ std::shared_ptr<Scene> ball(const std::string& method, double height) {
   s->bodies[0].translation = {0, 0, .05 + height};
   s->bodies[0].rotation = {.4, .1, 0};
   if (method == "conjac") {
-    s->dynamic[0] = {};
-    s->dynamic[0].automatic = 6;
+    s->method_options["dynamic"] = nlohmann::json::array({{{"auto", 6}}});
   }
   return s;
 }
@@ -165,7 +164,7 @@ TEST(Contact, AllNodesDynamicTouchAsTheFullSpace) {
   nlohmann::json options = conjac_options("linear-implicit");
   options["beta"] = .8;
   use_conjac(*reduced, {}, options);
-  reduced->dynamic.push_back({});  // all nodes
+  reduced->method_options["dynamic"] = nlohmann::json::array({"all"});
   Simulation a = simulate(full), b = simulate(reduced);
   for (int k = 0; k < 30; ++k) {
     a.step();

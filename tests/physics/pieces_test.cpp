@@ -18,9 +18,7 @@ std::shared_ptr<Scene> shredded_bar(int cuts) {
   s->h = 5e-3;
   s->method = "conjac";
   s->method_options = conjac_options();
-  DynamicSpec d;
-  d.automatic = 4;
-  s->dynamic.push_back(d);
+  s->method_options["dynamic"] = nlohmann::json::array({{{"auto", 4}}});
   for (int k = 1; k <= cuts; ++k) {
     EventSpec cut;
     cut.time = 0;
@@ -36,7 +34,8 @@ TEST(Pieces, NoDenseSystemSpansTwoOfThem) {
   sim.step();
   const Model& model = sim.model();
   ASSERT_GT(model.pieces.size(), 15u);
-  const DynamicNodes nodes = choose_dynamic_nodes(model);
+  const DynamicNodes nodes =
+      choose_dynamic_nodes(model, ConJacOptions::read(model.scene->method_options).dynamic);
   PhaseClock clock;
   ContactStep contact;
   contact.begin(model.contact, {}, sim.state().x, sim.state().v, Vec3::Zero(), 5e-3, 0);
@@ -48,7 +47,7 @@ TEST(Pieces, NoDenseSystemSpansTwoOfThem) {
     Condensation c(model, nodes.nodes, {}, together);
     ASSERT_TRUE(c.assemble(sim.state().x, sim.input(), contact, clock));
     follow[together] = force;
-    ASSERT_TRUE(c.condense(all, force, sim.state().v, follow[together], clock));
+    ASSERT_TRUE(c.condense(all, contact, force, sim.state().v, follow[together], clock));
     order[together] = c.dofs;
     if (!together) {
       for (const CondensedPiece& p : c.pieces()) {

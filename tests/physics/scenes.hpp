@@ -47,12 +47,10 @@ inline void use_conjac(Scene& s, const std::vector<Vec3>& nearest,
                        const nlohmann::json& options = conjac_options()) {
   s.method = "conjac";
   s.method_options = options;
-  s.dynamic.clear();
-  if (nearest.empty()) return;
-  DynamicSpec d;
-  d.nodes.kind = "nearest";
-  d.nodes.points = nearest;
-  s.dynamic.push_back(d);
+  nlohmann::json points = nlohmann::json::array();
+  for (const Vec3& p : nearest) points.push_back({p.x(), p.y(), p.z()});
+  s.method_options["dynamic"] = nlohmann::json::array();
+  if (!nearest.empty()) s.method_options["dynamic"].push_back({{"nearest", points}});
 }
 
 inline Simulation simulate(std::shared_ptr<Scene> s) { return Simulation(std::move(s)); }

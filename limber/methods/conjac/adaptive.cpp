@@ -2,7 +2,6 @@
 
 #include <limber/core/error.hpp>
 #include <limber/fem/assemble.hpp>
-#include <limber/scene/load.hpp>
 #include <limber/scene/selection.hpp>
 
 #include <algorithm>
@@ -47,17 +46,18 @@ std::vector<Index> select_elements(const Model& model, const Selection& selectio
 
 }  // namespace
 
-LivelyRegions make_regions(const Model& model, const DynamicNodes& nodes, const nlohmann::json& specs) {
+LivelyRegions make_regions(const Model& model, const DynamicNodes& nodes,
+                           const std::vector<RegionChoice>& choices) {
   const auto count = static_cast<std::size_t>(nodes.regions);
-  if (!specs.empty() && specs.size() != count)
+  if (!choices.empty() && choices.size() != count)
     throw Error(
         ErrorKind::kInput,
         fmt::format("/method/adaptive/regions: found {} regions, expected one for each of the {} nodes "
                     "of /method/dynamic, in their order (nodes of one entry by their index), or none",
-                    specs.size(), count));
+                    choices.size(), count));
   LivelyRegions out;
   for (std::size_t r = 0; r < count; ++r) {
-    const std::string name = specs.empty() ? "" : specs[r].value("name", "");
+    const std::string name = choices.empty() ? "" : choices[r].name;
     out.names.push_back(name.empty() ? fmt::format("{}", r + 1) : name);
     if (std::count(out.names.begin(), out.names.end(), out.names.back()) > 1)
       throw Error(ErrorKind::kInput,
@@ -76,17 +76,15 @@ LivelyRegions make_regions(const Model& model, const DynamicNodes& nodes, const 
         best = model.origin[t[c]];
     out.of_element.push_back(nearest.source[best]);
   }
-  for (std::size_t r = 0; r < count && !specs.empty(); ++r) {
-    if (!specs[r].contains("elements")) continue;
+  for (std::size_t r = 0; r < choices.size(); ++r) {
+    if (!choices[r].elements) continue;
     // What the region says is its own, and nothing else.
     for (Index& region : out.of_element)
       if (region == static_cast<Index>(r)) region = -1;
   }
-  for (std::size_t r = 0; r < count && !specs.empty(); ++r) {
-    if (!specs[r].contains("elements")) continue;
-    const Selection selection =
-        read_selection(specs[r]["elements"], fmt::format("/method/adaptive/regions/{}/elements", r));
-    for (Index e : select_elements(model, selection, specs[r].value("body", "")))
+  for (std::size_t r = 0; r < choices.size(); ++r) {
+    if (!choices[r].elements) continue;
+    for (Index e : select_elements(model, *choices[r].elements, choices[r].body))
       out.of_element[e] = static_cast<Index>(r);
   }
   const std::vector<double>& volume = fem::rest_volume(*model.elements);
@@ -110,12 +108,12 @@ std::vector<double> liveliness(const Model& model, const LivelyRegions& regions,
   return metric;
 }
 
-Adaptivity::Adaptivity(const Model& model, const DynamicNodes& nodes, const nlohmann::json& options)
-    : regions_(make_regions(model, nodes, options.at("regions"))),
-      wake_(options.at("threshold")),
-      sleep_(options.at("hysteresis").get<double>() * wake_),
-      window_(options.at("window")),
-      start_dynamic_(options.at("start_dynamic")) {}
+Adaptivity::Adaptivity(const Model& model, const DynamicNodes& nodes, const AdaptiveOptions& options)
+    : regions_(make_regions(model, nodes, options.regions)),
+      wake_(options.threshold),
+      sleep_(options.hysteresis * wake_),
+      window_(options.window),
+      start_dynamic_(options.start_dynamic) {}
 
 double Adaptivity::mean(const ConJacMemory& memory, Index region) const {
   const double* past = memory.liveliness_window.data() + static_cast<std::ptrdiff_t>(region) * window_;

@@ -6,8 +6,6 @@
 #include <limber/methods/conjac/memory.hpp>
 #include <limber/sim/model.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <string>
 #include <vector>
 
@@ -23,7 +21,8 @@ struct LivelyRegions {
 
 // From /method/adaptive/regions: selections of elements, and where there is none all elements that are nearer
 // to the node than to any other representative node, along the edges of the uncut body.
-LivelyRegions make_regions(const Model& model, const DynamicNodes& nodes, const nlohmann::json& regions);
+LivelyRegions make_regions(const Model& model, const DynamicNodes& nodes,
+                           const std::vector<RegionChoice>& regions);
 
 // Eq. 20 with volumes as weights: the mean of |dS/dt| over each region while the body moves from x0 to x1 in
 // the time h [1/s]. Both F and dF/dt are those of the middle of the step, (x0 + x1)/2 and (x1 - x0)/h: a
@@ -37,7 +36,7 @@ std::vector<double> liveliness(const Model& model, const LivelyRegions& regions,
 // region (steps that it has been dynamic, negative: quasistatic) and a window of past metrics.
 class Adaptivity {
  public:
-  Adaptivity(const Model& model, const DynamicNodes& nodes, const nlohmann::json& options);
+  Adaptivity(const Model& model, const DynamicNodes& nodes, const AdaptiveOptions& options);
 
   const LivelyRegions& regions() const { return regions_; }
 

@@ -1,6 +1,7 @@
 #include <limber/methods/conjac/condensation.hpp>
 
 #include <limber/core/parallel.hpp>
+#include <limber/linalg/shifted_factor.hpp>
 #include <limber/methods/common/system.hpp>
 
 #include <algorithm>
@@ -95,18 +96,25 @@ void Condensation::scatter(const Part& part, const MatX& y, MatX& x) const {
     x.middleRows<3>(3 * part.nodes[i]) = y.middleRows<3>(3 * static_cast<Eigen::Index>(i));
 }
 
-bool Condensation::assemble(const VecX& x, const StepInput& in, const ContactStep& contact, PhaseClock& clock,
-                            bool again) {
+bool Condensation::assemble(const VecX& x, const StepInput& in, const ContactStep& contact,
+                            PhaseClock& clock) {
   auto phase = clock.phase("assemble");
-  in_ = &in;
-  contact_ = &contact;
-  if (again) {
+  const bool touches = !model_.contact.empty();
+  const bool same_shape =
+      made_of_.x.size() == x.size() && made_of_.x == x && made_of_.activation == in.activation;
+  if (same_shape && !touches && factored_ && made_of_.fixed == in.fixed &&
+      made_of_.fixed_velocity == in.fixed_velocity)
+    return true;
+  factored_ = false;
+  if (same_shape && touches) {
     system.K.values = elastic_;
   } else {
     fem::assemble(*model_.elements, x, in.activation, system);
-    if (!model_.contact.empty()) elastic_ = system.K.values;
+    if (touches) elastic_ = system.K.values;
   }
+  made_of_ = {x, in.activation, in.fixed, in.fixed_velocity};
   if (!system.finite) {
+    made_of_ = {};
     why_ = not_finite(system);
     return false;
   }
@@ -114,21 +122,21 @@ bool Condensation::assemble(const VecX& x, const StepInput& in, const ContactSte
   return true;
 }
 
-bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const VecX& force, const VecX& v,
-                            VecX& b, PhaseClock& clock, bool same_matrix) {
-  const bool scripted = (in_->fixed_velocity.array() != 0).any() || contact_->moves();
+bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const ContactStep& contact,
+                            const VecX& force, const VecX& v, VecX& b, PhaseClock& clock) {
+  const bool scripted = (made_of_.fixed_velocity.array() != 0).any() || contact.moves();
   loads_.resize(b.size(), scripted ? 2 : 1);
   loads_.col(0) = b;
   if (scripted) {
-    if (!same_matrix) {
-      eliminator_.multiply_fixed(system.K, in_->fixed, in_->fixed_velocity, known_);
-      contact_->add_drag(-1, known_);
+    if (!factored_) {
+      eliminator_.multiply_fixed(system.K, made_of_.fixed, made_of_.fixed_velocity, known_);
+      contact.add_drag(-1, known_);
     }
     loads_.col(1) = -known_;
   }
-  if (!same_matrix) {
+  if (!factored_) {
     auto phase = clock.phase("factor");
-    if (!factor(*in_)) return false;
+    if (!factor()) return false;
   }
   {
     auto phase = clock.phase("solve");
@@ -138,7 +146,7 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const VecX
     for (std::size_t p = 0; p < parts_.size(); ++p) {
       Part& part = parts_[p];
       CondensedPiece& piece = pieces_[p];
-      split_tail(dynamic, *in_, part, piece);
+      split_tail(dynamic, part, piece);
       if (scripted)
         piece.k_w.noalias() = -part.C.transpose() * part.loads.col(1).tail(part.C.rows());
       else
@@ -151,7 +159,7 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const VecX
     if (scripted) {
       w = motions_.col(1);
       for (Eigen::Index d = 0; d < w.size(); ++d)
-        if (in_->fixed[static_cast<std::size_t>(d)]) w[d] = in_->fixed_velocity[d];
+        if (made_of_.fixed[static_cast<std::size_t>(d)]) w[d] = made_of_.fixed_velocity[d];
     } else {
       w.setZero(b.size());
     }
@@ -161,7 +169,7 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const VecX
     project(parts_[p], force, v, pieces_[p]);
     pieces_[p].S_contact.setZero(pieces_[p].J.cols(), pieces_[p].J.cols());
   }
-  for (const ContactLaw& law : contact_->laws()) {
+  for (const ContactLaw& law : contact.laws()) {
     if (!law.active) continue;
     CondensedPiece& piece = pieces_[part_of_node_[law.contact.node]];
     const auto rows = piece.J.middleRows<3>(3 * place_of_node_[law.contact.node]);
@@ -170,22 +178,21 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const VecX
   return true;
 }
 
-bool Condensation::factor(const StepInput& in) {
+bool Condensation::factor() {
   BlockMatrix& K = system.K;
-  double mean = 0;
-  for (Index j = 0; j < K.pattern->n; ++j) mean += K.block(K.pattern->col_begin[j]).trace();
-  mean /= std::max<Index>(1, 3 * K.pattern->n);
+  const double mean = mean_diagonal(K);
   // The tail block of a free body is singular (its rigid motions cost nothing), and its Cholesky factor does
   // not exist. A shift of the tail's diagonal makes it exist and is taken off the Schur complement again; it
   // costs S an error of rounding times the shift.
   const double tail_shift = mean;
   for (Index t : representatives_) K.block(K.pattern->col_begin[t]).diagonal().array() += tail_shift;
-  eliminator_.eliminate(K, in.fixed, mean);
+  eliminator_.eliminate(K, made_of_.fixed, mean);
 
   shifts = 0;
   for (Part& part : parts_) {
     FactorStatus status = factor(part, mean);
     if (!status.ok) {
+      made_of_ = {};  // K has been edited
       if (status.node >= 0) status.node = part.nodes[status.node];
       why_ = bad_pivot(status);
       return false;
@@ -193,39 +200,32 @@ bool Condensation::factor(const StepInput& in) {
     part.solver.tail_schur(part.schur);
     part.schur.diagonal().array() -= tail_shift;
   }
+  factored_ = true;
   return true;
 }
 
+// Projection makes K positive semi-definite, not definite: an element squashed flat can leave a node without
+// stiffness. A small multiple of the mass mends that, at the price of a slightly stiffer map; it is counted
+// in the report.
 FactorStatus Condensation::factor(Part& part, double mean) {
   BlockMatrix& K = alone() ? system.K : part.K;
   for (std::size_t b = 0; b < part.blocks.size(); ++b)
     K.block(static_cast<Index>(b)) = system.K.block(part.blocks[b]);
-  FactorStatus status = part.solver.factor(K);
-  // Projection makes K positive semi-definite, not definite: an element squashed flat can leave a node
-  // without stiffness. A small multiple of the mass mends that, at the price of a slightly stiffer map; it is
-  // counted in the report.
-  if (!status.ok) unshifted_ = K.values;
-  for (double shift = 1e-8; !status.ok && shift < 1; shift *= 100) {
-    ++shifts;
-    K.values = unshifted_;
-    const double mass = part.mass.mean();
-    for (Index j = 0; j < K.pattern->n; ++j)
-      for (int k = 0; k < 3; ++k)
-        K.block(K.pattern->col_begin[j])(k, k) += shift * mean * part.mass[3 * j + k] / mass;
-    status = part.solver.factor(K);
-  }
+  int shifted = 0;
+  const FactorStatus status = factor_with_shift(
+      {&K}, mean, part.mass, [&] { return part.solver.factor(K); }, shifted);
+  shifts += shifted;
   return status;
 }
 
-void Condensation::split_tail(const std::vector<std::uint8_t>& dynamic, const StepInput& in, Part& part,
-                              CondensedPiece& piece) {
+void Condensation::split_tail(const std::vector<std::uint8_t>& dynamic, Part& part, CondensedPiece& piece) {
   part.active.clear();
   part.inactive.clear();
   piece.begin = static_cast<Eigen::Index>(dofs.size());
   for (std::size_t t = 0; t < part.tail.size(); ++t)
     for (Index k = 0; k < 3; ++k) {
       const Index dof = 3 * representatives_[part.tail[t]] + k, row = 3 * static_cast<Index>(t) + k;
-      if (in.fixed[static_cast<std::size_t>(dof)]) continue;
+      if (made_of_.fixed[static_cast<std::size_t>(dof)]) continue;
       if (dynamic[part.tail[t]]) {
         part.active.push_back(row);
         dofs.push_back(dof);
@@ -308,7 +308,7 @@ VecX Condensation::restrict_to_dynamic(const VecX& x) const {
 void Condensation::condense_loads() {
   for (Eigen::Index c = 0; c < loads_.cols(); ++c)
     for (Eigen::Index d = 0; d < loads_.rows(); ++d)
-      if (in_->fixed[static_cast<std::size_t>(d)]) loads_(d, c) = 0;
+      if (made_of_.fixed[static_cast<std::size_t>(d)]) loads_(d, c) = 0;
   for (Part& part : parts_) {
     part.loads = gather(part, loads_);
     part.solver.condense_to_tail(part.loads);

@@ -40,16 +40,16 @@ class Condensation {
   Condensation(const Model& model, const std::vector<Index>& representatives, const CholeskyOptions& options,
                bool together);
 
-  // f and K at x, with the stiffness of `contact`. `again`: for the x of the last call, with other contacts.
-  // False: not finite, or no factor; why() tells.
-  bool assemble(const VecX& x, const StepInput& in, const ContactStep& contact, PhaseClock& clock,
-                bool again = false);
-  // Factors K and computes all else, for the force f and the velocities v, and b <- K_QQ^-1 b_Q with it, in
-  // one pass over the factor. `dynamic[i]` says whether representative i is dynamic. The velocity of moving
-  // obstacles is part of w. False: the factorisation failed and stayed failed with a shift. `same_matrix`: K
-  // is that of the last call, only other nodes are dynamic; its factor serves again.
-  bool condense(const std::vector<std::uint8_t>& dynamic, const VecX& force, const VecX& v, VecX& b,
-                PhaseClock& clock, bool same_matrix = false);
+  // f and K at x, with the stiffness of `contact`. What is that of the last call is not made again: K of the
+  // elements where only contacts differ, and K with its factor where nothing does. False: not finite; why()
+  // tells.
+  bool assemble(const VecX& x, const StepInput& in, const ContactStep& contact, PhaseClock& clock);
+  // Factors that K and computes all else, for the force f and the velocities v, and b <- K_QQ^-1 b_Q with it,
+  // in one pass over the factor. `dynamic[i]` says whether representative i is dynamic. The velocity of
+  // moving obstacles is part of w. False: the factorisation failed and stayed failed with a shift; why()
+  // tells.
+  bool condense(const std::vector<std::uint8_t>& dynamic, const ContactStep& contact, const VecX& force,
+                const VecX& v, VecX& b, PhaseClock& clock);
 
   // b <- K_QQ^-1 b_Q, zero elsewhere.
   void solve_quasistatic(VecX& b);
@@ -63,8 +63,7 @@ class Condensation {
   VecX w;                   // 3n
   fem::Assembled system;    // f and K of the elements at x; K is edited: contacts, held nodes
   std::vector<Index> dofs;  // the dynamic degrees of freedom: column c of J moves dofs[c]
-  int shifts =
-      0;  // of the last compute(): how often K had to be shifted by a multiple of M to be positive definite
+  int shifts = 0;           // of the last factor: how often K had to be shifted by a multiple of M
 
   const std::string& why() const { return why_; }
   long analyses() const { return parts_.empty() ? 0 : parts_.front().solver.stats().analyses; }
@@ -93,10 +92,9 @@ class Condensation {
   bool alone() const { return parts_.size() == 1; }
   MatX gather(const Part& part, const MatX& x) const;
   void scatter(const Part& part, const MatX& y, MatX& x) const;
-  bool factor(const StepInput& in);
+  bool factor();
   FactorStatus factor(Part& part, double mean);
-  void split_tail(const std::vector<std::uint8_t>& dynamic, const StepInput& in, Part& part,
-                  CondensedPiece& piece);
+  void split_tail(const std::vector<std::uint8_t>& dynamic, Part& part, CondensedPiece& piece);
   void project(const Part& part, const VecX& force, const VecX& v, CondensedPiece& piece) const;
   void condense_loads();
   static void place_inactive(Part& part);
@@ -107,11 +105,17 @@ class Condensation {
   std::vector<CondensedPiece> pieces_;               // of the parts
   std::vector<Index> part_of_node_, place_of_node_;  // place among the nodes of the part
   fem::DofEliminator eliminator_;
-  const StepInput* in_ = nullptr;  // of the last assemble(), like the contacts
-  const ContactStep* contact_ = nullptr;
-  MatX loads_, motions_;  // right-hand sides and solutions of a pass, all nodes
-  VecX known_;            // what held nodes and moving obstacles load K with [N/s]
-  std::vector<double> unshifted_, elastic_;
+  struct Source {  // what K was made of
+    VecX x;
+    std::vector<double> activation;
+    std::vector<std::uint8_t> fixed;
+    VecX fixed_velocity;
+  };
+  Source made_of_;
+  bool factored_ = false;        // K has been edited and factored
+  MatX loads_, motions_;         // right-hand sides and solutions of a pass, all nodes
+  VecX known_;                   // what held nodes and moving obstacles load K with [N/s]
+  std::vector<double> elastic_;  // K of the elements, where there are contacts
   std::string why_;
 };
 

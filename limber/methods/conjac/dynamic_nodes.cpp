@@ -112,7 +112,8 @@ NearestSource nearest_source(const Model& model, const std::vector<Index>& sourc
   return out;
 }
 
-DynamicNodes choose_dynamic_nodes(const Model& model, bool may_switch) {
+DynamicNodes choose_dynamic_nodes(const Model& model, const std::vector<DynamicChoice>& choices,
+                                  bool may_switch) {
   // Chosen on the uncut body, so that a cut never moves them; both copies of a node that a cut went through
   // stay dynamic.
   DynamicNodes out;
@@ -132,11 +133,12 @@ DynamicNodes choose_dynamic_nodes(const Model& model, bool may_switch) {
     ++out.regions;
   };
   const Adjacency uncut = mesh_edges(model, true);
-  for (const DynamicSpec& spec : model.scene->dynamic) {
+  for (const DynamicChoice& choice : choices) {
     Selection all;
-    all.where = spec.where;
-    const std::vector<Index> body = select_nodes(model, spec.automatic > 0 ? all : spec.nodes, spec.body);
-    if (spec.automatic == 0) {
+    all.where = choice.where;
+    const std::vector<Index> body =
+        select_nodes(model, choice.automatic > 0 ? all : choice.nodes, choice.body);
+    if (choice.automatic == 0) {
       for (Index i : body) take(model.origin[i]);
       continue;
     }
@@ -145,12 +147,12 @@ DynamicNodes choose_dynamic_nodes(const Model& model, bool may_switch) {
       if (model.origin[i] != i) continue;  // a copy
       (holds(i) || taken[i] ? avoid : candidates).push_back(i);
     }
-    if (spec.automatic > static_cast<Index>(candidates.size()))
+    if (choice.automatic > static_cast<Index>(candidates.size()))
       throw Error(ErrorKind::kInput,
                   fmt::format("{}: expected at most {}, the nodes that nothing holds, found {}",
-                              spec.where.empty() ? "/method/dynamic" : spec.where, candidates.size(),
-                              spec.automatic));
-    for (Index i : spread_nodes(model.mesh.rest, uncut, candidates, avoid, spec.automatic)) take(i);
+                              choice.where.empty() ? "/method/dynamic" : choice.where, candidates.size(),
+                              choice.automatic));
+    for (Index i : spread_nodes(model.mesh.rest, uncut, candidates, avoid, choice.automatic)) take(i);
   }
   out.chosen = static_cast<Index>(out.nodes.size());
 

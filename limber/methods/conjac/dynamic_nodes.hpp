@@ -1,6 +1,7 @@
 // Which nodes of ConJac are dynamic.
 #pragma once
 
+#include <limber/methods/conjac/options.hpp>
 #include <limber/sim/model.hpp>
 
 #include <vector>
@@ -14,10 +15,11 @@ struct DynamicNodes {
   Index regions = 0;
 };
 
-// The scene's dynamic nodes, and a reserve: a few well-spread nodes of every piece that could be left with
-// too few dynamic and held nodes to fix its rigid motions. Reserve nodes are dynamic only while that is so.
-// `may_switch`: the scene's nodes are not always dynamic, and cannot be counted on.
-DynamicNodes choose_dynamic_nodes(const Model& model, bool may_switch = false);
+// The scene's dynamic nodes (`choices`), and a reserve: a few well-spread nodes of every piece that could be
+// left with too few dynamic and held nodes to fix its rigid motions. Reserve nodes are dynamic only while
+// that is so. `may_switch`: the scene's nodes are not always dynamic, and cannot be counted on.
+DynamicNodes choose_dynamic_nodes(const Model& model, const std::vector<DynamicChoice>& choices,
+                                  bool may_switch = false);
 
 // Of every node of the uncut body: which source (index into `sources`) is nearest along the edges, and how
 // far it is [m]. -1 and infinity where there is none.

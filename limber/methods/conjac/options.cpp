@@ -2,6 +2,7 @@
 
 #include <limber/methods/conjac/conjac.hpp>
 #include <limber/methods/conjac/memory.hpp>
+#include <limber/scene/load.hpp>
 #include <limber/scene/suggest.hpp>
 
 #include <algorithm>
@@ -70,14 +71,39 @@ void check_conjac(const Json& scene, const MethodSpec::Report& problem) {
 
 }  // namespace
 
-ConJacOptions ConJacOptions::read(const nlohmann::json& o) {
+static AdaptiveOptions read_adaptive(const nlohmann::json& o, const std::string& prefix) {
+  AdaptiveOptions out{o.at("threshold"), o.at("hysteresis"), o.at("window"), o.at("start_dynamic"), {}};
+  const nlohmann::json& regions = o.at("regions");
+  for (std::size_t r = 0; r < regions.size(); ++r) {
+    RegionChoice region{regions[r].value("name", ""), regions[r].value("body", ""), {}};
+    if (regions[r].contains("elements"))
+      region.elements = read_selection(regions[r]["elements"],
+                                       fmt::format("{}/method/adaptive/regions/{}/elements", prefix, r));
+    out.regions.push_back(std::move(region));
+  }
+  return out;
+}
+
+ConJacOptions ConJacOptions::read(const nlohmann::json& o, const std::string& file) {
+  const std::string prefix = file.empty() ? "" : file + ": ";
   ConJacOptions out;
   out.beta = o.at("beta");
   out.gamma = o.at("gamma");
   out.rule = time_rule(o.at("time_rule"));
   out.newton_steps = o.at("newton_steps");
   out.static_start = o.at("static_start");
-  if (o.contains("adaptive")) out.adaptive = o["adaptive"];
+  const nlohmann::json dynamic = o.value("dynamic", nlohmann::json::array());
+  for (std::size_t i = 0; i < dynamic.size(); ++i) {
+    DynamicChoice choice;
+    choice.where = fmt::format("{}/method/dynamic/{}", prefix, i);
+    choice.nodes = read_selection(dynamic[i], choice.where);
+    if (dynamic[i].is_object()) {
+      choice.automatic = dynamic[i].value("auto", Index{0});
+      choice.body = dynamic[i].value("body", "");
+    }
+    out.dynamic.push_back(std::move(choice));
+  }
+  if (o.contains("adaptive")) out.adaptive = read_adaptive(o["adaptive"], prefix);
   return out;
 }
 

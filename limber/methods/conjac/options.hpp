@@ -2,10 +2,38 @@
 #pragma once
 
 #include <limber/methods/conjac/reduced_step.hpp>
+#include <limber/scene/scene.hpp>
 
 #include <nlohmann/json.hpp>
 
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace limber {
+
+// An entry of /method/dynamic: a selection of nodes (of `body`, or of all bodies when that is empty), or
+// `automatic` well-spread nodes ({"auto": n}).
+struct DynamicChoice {
+  Selection nodes = {};
+  Index automatic = 0;
+  std::string body = {};
+  std::string where = {};  // for messages
+};
+
+// An entry of /method/adaptive/regions.
+struct RegionChoice {
+  std::string name = {}, body = {};
+  std::optional<Selection> elements = {};  // none: those nearest to the node
+};
+
+struct AdaptiveOptions {
+  double threshold = 0.02;  // [1/s]
+  double hysteresis = 0.5;  // share of the threshold
+  Index window = 10;        // [steps]
+  bool start_dynamic = false;
+  std::vector<RegionChoice> regions = {};
+};
 
 struct ConJacOptions {
   double beta = 0.5;       // numerical damping of the paper's rule, Eq. 11
@@ -13,9 +41,11 @@ struct ConJacOptions {
   TimeRule rule = TimeRule::kGuarded;
   int newton_steps = 0;
   bool static_start = false;
-  nlohmann::json adaptive;  // null: not adaptive
+  std::vector<DynamicChoice> dynamic = {};
+  std::optional<AdaptiveOptions> adaptive = {};
 
-  static ConJacOptions read(const nlohmann::json& options);
+  // `file`: of the scene, for messages.
+  static ConJacOptions read(const nlohmann::json& options, const std::string& file = {});
 };
 
 }  // namespace limber

@@ -1,6 +1,8 @@
 #include <limber/methods/implicit/newton_solvers.hpp>
 
 #include <limber/core/error.hpp>
+#include <limber/linalg/line_search.hpp>
+#include <limber/linalg/shifted_factor.hpp>
 #include <limber/methods/common/system.hpp>
 #include <limber/methods/implicit/lbfgs.hpp>
 
@@ -20,7 +22,6 @@ using Linear = SolverChoice::Linear;
 // small against the change of K in a step.
 constexpr double kDifferenceShare = 1e-3;
 
-constexpr double kArmijo = 1e-4;
 constexpr double kShortestStep = 1e-9;  // a matrix that is nearly singular makes directions far too long
 constexpr int kLeastPcg = 30;           // iterations that every factor is given, and
 constexpr double kStale = 3;            // how many factorisations' worth of them
@@ -312,16 +313,20 @@ bool NewtonSolver::factor_positive(Run& run, const VecX& x, const MatrixKey& key
   }
   if (options_.exact) ++run.report.fallbacks["projected_matrix"];
   build(fem::Projection::kPsd);
-  if (attempt()) return true;
-  for (double shift = 1e-9; shift < 1; shift *= 100) {
-    ++run.report.fallbacks["shifted_matrix"];
-    for (BlockMatrix* A : {&A_, &A_later_})
-      for (Index j = 0; A->pattern && j < A->pattern->n; ++j)
-        A->block(A->pattern->col_begin[j]).diagonal() *= 1 + shift;
-    if (attempt()) return true;
-  }
-  run.report.why = bad_pivot(status);
-  return false;
+  const auto try_it = [&] {
+    attempt();
+    return status;
+  };
+  const double mean = mean_diagonal(A_);
+  const VecX& mass = run.stage.model().mass;
+  int shifts = 0;
+  if (x_later)
+    factor_with_shift({&A_, &A_later_}, mean, mass, try_it, shifts);
+  else
+    factor_with_shift({&A_}, mean, mass, try_it, shifts);
+  if (shifts > 0) run.report.fallbacks["shifted_matrix"] += shifts;
+  if (!status.ok) run.report.why = bad_pivot(status);
+  return status.ok;
 }
 
 // The factor that the record describes, with the contacts of the stage or without any.
@@ -341,36 +346,21 @@ bool NewtonSolver::rebuild(Run& run, bool contact) {
   return true;
 }
 
-// Moves x along d until the energy has fallen enough (Armijo). Where the energy is flat to rounding, the mean
-// of the two slopes stands for its difference.
-bool NewtonSolver::line_search(Run& run, const VecX& d) {
+// Moves x along d until the energy has fallen enough.
+bool NewtonSolver::search_along(Run& run, const VecX& d) {
   auto phase = run.clock.phase("force");
-  const double slope = run.point.r.dot(d);
-  if (!(slope < 0)) return false;
-  for (double length = 1; length >= kShortestStep;) {
-    x_trial_ = run.x + length * d;
+  const LinePoint start{run.point.energy, run.point.r.dot(d), run.point.scale};
+  const double length = line_search(start, kShortestStep, [&](double tried) {
+    x_trial_ = run.x + tried * d;
     run.stage.evaluate(x_trial_, trial_);
     ++run.report.evaluations;
     step_cost_ += cost_.force;
-    double shorter = 0.5 * length;
-    if (trial_.finite) {
-      const double difference = trial_.energy - run.point.energy, end_slope = trial_.r.dot(d);
-      const double noise = 1e-14 * std::max(run.point.scale, trial_.scale);
-      const bool enough = std::abs(difference) > 10 * noise ? difference <= kArmijo * length * slope
-                                                            : 0.5 * (slope + end_slope) <= kArmijo * slope;
-      if (enough) {
-        run.x.swap(x_trial_);
-        std::swap(run.point, trial_);
-        return true;
-      }
-      // The minimum of the parabola through what is known.
-      const double guess = end_slope > 0 ? length * slope / (slope - end_slope)
-                                         : -0.5 * slope * length * length / (difference - slope * length);
-      shorter = std::clamp(guess, 0.1 * length, 0.5 * length);
-    }
-    length = shorter;
-  }
-  return false;
+    return LinePoint{trial_.energy, trial_.finite ? trial_.r.dot(d) : 0, trial_.scale, trial_.finite};
+  });
+  if (length == 0) return false;
+  run.x.swap(x_trial_);
+  std::swap(run.point, trial_);
+  return true;
 }
 
 // A search direction by conjugate gradients on A(x), to a loose tolerance. They notice where A is not
@@ -426,7 +416,7 @@ NewtonSolver::End NewtonSolver::newton(Run& run, int limit) {
     } else {
       if (!direction_pcg(run, d)) return End::kBroken;
     }
-    if (line_search(run, d)) {
+    if (search_along(run, d)) {
       distrust_ = false;
     } else {
       if (!options_.exact || distrust_) return End::kNoDescent;
@@ -450,7 +440,7 @@ NewtonSolver::End NewtonSolver::quasi(Run& run, int limit) {
     }
     ++run.report.quasi;
     step_cost_ += cost_.solve;
-    if (!line_search(run, d)) return End::kNoDescent;
+    if (!search_along(run, d)) return End::kNoDescent;
     progress.add(run.point.norm);
   }
   return End::kConverged;
@@ -493,7 +483,7 @@ NewtonSolver::End NewtonSolver::lbfgs(Run& run, int limit) {
       }
       ++run.report.quasi;
       step_cost_ += cost_.solve + cost_.vectors;
-      renew = !line_search(run, d);
+      renew = !search_along(run, d);
       if (renew && fresh && progress.steps() == 0) {
         if (!options_.exact || distrust_) return End::kNoDescent;
         distrust_ = true;

@@ -120,7 +120,7 @@ class NewtonSolver {
   bool factor_positive(Run& run, const VecX& x, const MatrixKey& key, const VecX* x_later, bool contact,
                        Factor&& factor);
   bool direction_pcg(Run& run, VecX& d);
-  bool line_search(Run& run, const VecX& d);
+  bool search_along(Run& run, const VecX& d);
   enum class End { kConverged, kLimit, kNoDescent, kBroken };
   End newton(Run& run, int limit);
   End quasi(Run& run, int limit);

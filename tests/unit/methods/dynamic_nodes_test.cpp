@@ -22,11 +22,9 @@ VecX rest_positions(const Model& model) {
 
 TEST(DynamicNodes, AutoSpreadsNodesAwayFromTheHeldEnd) {
   auto s = bar({.04, .04, .20}, {3, 3, 11}, 1e4, .4);
-  DynamicSpec d;
-  d.automatic = 3;
-  s->dynamic.push_back(d);
+  const std::vector<DynamicChoice> three = {{.automatic = 3}};
   const Model model = build_model(s);
-  const DynamicNodes nodes = choose_dynamic_nodes(model);
+  const DynamicNodes nodes = choose_dynamic_nodes(model, three);
   ASSERT_EQ(nodes.chosen, 3);
   EXPECT_EQ(nodes.nodes.size(), 3u);  // the held end fixes the bar: no reserve
   EXPECT_NEAR(model.mesh.rest[nodes.nodes[0]].z(), .20, 1e-12);
@@ -38,15 +36,13 @@ TEST(DynamicNodes, AutoSpreadsNodesAwayFromTheHeldEnd) {
       }
     }
   }
-  EXPECT_EQ(choose_dynamic_nodes(model).nodes, nodes.nodes);
+  EXPECT_EQ(choose_dynamic_nodes(model, three).nodes, nodes.nodes);
 }
 
 TEST(DynamicNodes, MoreThanThereAreIsAnError) {
   auto s = bar({.04, .04, .04}, {2, 2, 2}, 1e4, .4);
-  DynamicSpec d;
-  d.automatic = 5;  // four of the eight nodes are held
-  s->dynamic.push_back(d);
-  EXPECT_THROW(choose_dynamic_nodes(build_model(s)), Error);
+  // Four of the eight nodes are held.
+  EXPECT_THROW(choose_dynamic_nodes(build_model(s), {{.automatic = 5}}), Error);
 }
 
 TEST(RigidMotion, CountsWhatIsFree) {

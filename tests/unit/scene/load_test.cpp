@@ -1,4 +1,5 @@
 #include <limber/core/error.hpp>
+#include <limber/methods/conjac/options.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/scene/selection.hpp>
 #include <limber/scene/varying.hpp>
@@ -93,11 +94,12 @@ TEST(Load, ReadsEveryPart) {
   EXPECT_EQ(s.method_options["gamma"], 0.5);
   EXPECT_EQ(s.method_options["beta"], 0.5) << "its own default, not that of vanilla";
   EXPECT_EQ(s.method_options["dynamic"].size(), 2u);
-  ASSERT_EQ(s.dynamic.size(), 2u);
-  EXPECT_EQ(s.dynamic[0].automatic, 3);
-  EXPECT_EQ(s.dynamic[0].body, "muscle");
-  EXPECT_EQ(s.dynamic[1].nodes.kind, "nearest");
-  EXPECT_EQ(s.dynamic[1].where, "s.json:6: /method/dynamic/1");
+  const ConJacOptions options = ConJacOptions::read(s.method_options, s.file);
+  ASSERT_EQ(options.dynamic.size(), 2u);
+  EXPECT_EQ(options.dynamic[0].automatic, 3);
+  EXPECT_EQ(options.dynamic[0].body, "muscle");
+  EXPECT_EQ(options.dynamic[1].nodes.kind, "nearest");
+  EXPECT_EQ(options.dynamic[1].where, "s.json: /method/dynamic/1");
   ASSERT_EQ(s.bodies.size(), 3u);
   EXPECT_EQ(s.bodies[1].name, "rectangle");
   EXPECT_EQ(s.bodies[2].name, "rectangle-2");

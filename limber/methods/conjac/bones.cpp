@@ -1,0 +1,51 @@
+#include <limber/methods/conjac/bones.hpp>
+
+#include <Eigen/Cholesky>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+
+namespace limber {
+
+Index add_attached_nodes(const LinkCoupling& links, DynamicNodes& nodes) {
+  const std::vector<Index> attached = links.nodes();
+  const auto is_attached = [&](Index i) { return std::binary_search(attached.begin(), attached.end(), i); };
+  const auto chosen = nodes.nodes.begin() + nodes.chosen;
+  std::vector<Index> all;
+  std::copy_if(nodes.nodes.begin(), chosen, std::back_inserter(all), std::not_fn(is_attached));
+  all.insert(all.end(), attached.begin(), attached.end());
+  const auto count = static_cast<Index>(all.size());
+  std::copy_if(chosen, nodes.nodes.end(), std::back_inserter(all), std::not_fn(is_attached));
+  nodes.nodes = all;
+  nodes.chosen = count;
+  return static_cast<Index>(attached.size());
+}
+
+ReducedMotion step_with_bones(const ReducedSystem& reduced, const std::vector<Index>& dofs, double beta,
+                              const StepInput& in, LinkCoupling& links, State& state) {
+  const MatX& B = links.B();
+  std::vector<Eigen::Index> a, d;  // places of attached and of all other unknowns in the reduced system
+  for (const Index dof : links.dofs()) a.push_back(std::find(dofs.begin(), dofs.end(), dof) - dofs.begin());
+  for (Eigen::Index i = 0; i < reduced.M.rows(); ++i)
+    if (std::find(a.begin(), a.end(), i) == a.end()) d.push_back(i);
+  MatX A;
+  VecX r;
+  reduced.linear_implicit_system(beta, A, r);
+  const MatX M_a = reduced.M(Eigen::all, a);
+  r.noalias() -= in.h * (M_a * links.bias());
+  const MatX A_dd = A(d, d), A_ad = A(a, d), A_aa = A(a, a);
+  const Eigen::LLT<MatX> llt(A_dd);
+  const VecX r_d = r(d), r_a = r(a);
+  const VecX at_rest = llt.solve(r_d);
+  const MatX follow = -llt.solve(MatX(A_ad.transpose() * B));
+  const VecX u = links.step(r_a - A_ad * at_rest, A_aa * B + A_ad * follow, in, state);
+  ReducedMotion m;
+  m.velocity.resize(r.size());
+  m.velocity(d) = at_rest + follow * u;
+  m.velocity(a) = B * u;
+  m.displacement = in.h * m.velocity;
+  return m;
+}
+
+}  // namespace limber

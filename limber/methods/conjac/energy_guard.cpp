@@ -1,0 +1,136 @@
+#include <limber/methods/conjac/energy_guard.hpp>
+
+#include <limber/methods/conjac/rigid_motion.hpp>
+#include <limber/sim/contact_state.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace limber {
+namespace {
+
+constexpr std::array kThetas{0.5, 0.55, 0.65, 0.8, 1.0};
+// The midpoint rule turns the velocity of a very stiff mode around in every step and never lets it die out. A
+// dynamic node that is pressed against an obstacle is such a mode: bodies that touch get a little damping.
+constexpr double kTouchingTheta = 0.55;
+constexpr double kEnergyTolerance = 1e-3;  // of elastic plus kinetic energy
+constexpr double kTouchingTolerance = 1e-9;
+constexpr double kReturnedShare = 0.25;  // of the kinetic energy, per step
+constexpr int kMostHalvings = 12;
+
+double kinetic_energy(const Model& model, const VecX& v) { return 0.5 * v.dot(model.mass.cwiseProduct(v)); }
+
+}  // namespace
+
+const fem::Assembled& ElasticForces::at(const Model& model, const VecX& x,
+                                        const std::vector<double>& activation) {
+  for (const std::size_t k : {latest_, 1 - latest_})
+    if (known_[k].x.size() == x.size() && known_[k].x == x && known_[k].activation == activation) {
+      latest_ = k;
+      return known_[k].value;
+    }
+  latest_ = 1 - latest_;
+  Known& known = known_[latest_];
+  known.x = x;
+  known.activation = activation;
+  fem::assemble_force(*model.elements, x, activation, known.value);
+  return known.value;
+}
+
+EnergyGuard::Balance EnergyGuard::measure(const Model& model, const State& state, const StepInput& in,
+                                          const StepStart& start, double excess, PhaseClock& clock) const {
+  auto phase = clock.phase("guard");
+  return {elastic_.at(model, start.x, in.activation).energy, kinetic_energy(model, start.v),
+          contact_energy(model, state), excess};
+}
+
+std::optional<Moved> EnergyGuard::advance(const Step& step, const Move& move, StepReport& report) const {
+  // A gain is tolerated while the sum of gains not lost again stays small: errors of both signs pass, growth
+  // does not. Bodies that touch lose energy anyway and need no such room; it would only keep small motions
+  // alive, forward in one step and back in the next.
+  const bool touches = step.contact.active() > 0;
+  const double tolerated = std::max(
+      0.0, (touches ? kTouchingTolerance : kEnergyTolerance) * (step.balance.elastic + step.balance.kinetic) -
+               step.balance.excess);
+  const double least = touches ? kTouchingTheta : 0.5;
+  for (const double theta : kThetas) {
+    if (theta < least) continue;
+    Moved moved = move(step.at.reduced.theta(theta), 1);
+    if (gain(step, moved) > tolerated) continue;
+    if (theta > least) ++report.fallbacks["damped_step"];
+    return moved;
+  }
+  if (step.at.fraction > 0) {
+    ++report.fallbacks["start_linearisation"];
+    return std::nullopt;
+  }
+  ++report.fallbacks["overdamped_step"];
+  return overdamped(step, move, tolerated);
+}
+
+// Implicit Euler gained energy all the same: take ever less of the motion, of the stabilisation, and of what
+// closes contacts. In the limit the body stays where it is.
+Moved EnergyGuard::overdamped(const Step& step, const Move& move, double tolerated) const {
+  Moved moved;
+  double beta = 1;
+  for (int halvings = 1; halvings <= kMostHalvings; ++halvings) {
+    beta *= 4;
+    moved = move(step.at.reduced.linear_implicit(beta), std::ldexp(1.0, -halvings));
+    if (gain(step, moved) <= tolerated) break;
+  }
+  return moved;
+}
+
+// How much more energy the body has than at the start of the step, less the work that loads and held nodes
+// did on it and plus what Rayleigh damping took. Held nodes work through w, the motion that they impose:
+// wᵀ(M dv - h f).
+double EnergyGuard::gain(const Step& step, const Moved& moved) const {
+  auto phase = step.clock.phase("guard");
+  const fem::Assembled& end = elastic_.at(step.model, moved.x, step.in.activation);
+  if (!end.finite) return std::numeric_limits<double>::infinity();
+  const Linearisation& at = step.at;
+  double work = at.loads.dot(moved.x - step.start.x) - moved.dissipated;
+  if (!step.w.isZero(0)) {
+    const VecX mean_force = at.fraction > 0 ? at.force : VecX(0.5 * (at.force + end.f + at.loads));
+    work +=
+        step.w.dot(step.model.mass.cwiseProduct(moved.v - step.start.v)) - step.in.h * step.w.dot(mean_force);
+  }
+  double contact = 0;
+  if (!step.model.contact.empty()) {
+    contact = contact_energy(step.model.contact, step.contact.anchors(), moved.x, step.in.t + step.in.h) -
+              step.balance.contact;
+    for (const ContactLaw& law : step.contact.laws())
+      if (law.active)
+        work += step.in.h * law.contact.velocity.dot(law.force(node(moved.x, law.contact.node)));
+  }
+  return end.energy + kinetic_energy(step.model, moved.v) + contact - step.balance.elastic -
+         step.balance.kinetic - work;
+}
+
+// The condensed motion of an undamped body keeps its energy; the step loses some where J turns and where
+// quasistatic nodes are pulled back to their equilibrium. That goes back to the motion, up to a share of its
+// kinetic energy, so that a real loss (a sudden release, a grab) stays lost. Impact and friction lose energy
+// for good.
+double EnergyGuard::settle(const Step& step, bool give_back, Moved& moved) const {
+  const double balance = step.balance.excess + gain(step, moved);
+  const double excess = std::max(0.0, balance);
+  if (!give_back || step.contact.active() > 0 || !(balance < 0)) return excess;
+  auto phase = step.clock.phase("guard");
+  // Only what the body does beyond following its held nodes and moving as a rigid body may grow, so that
+  // momentum is kept.
+  const VecX base = step.w + rigid_velocity(step.model, moved.x, moved.v - step.w, step.in.fixed);
+  const VecX own = moved.v - base;
+  const double own_own = own.dot(step.model.mass.cwiseProduct(own)),
+               own_base = own.dot(step.model.mass.cwiseProduct(base));
+  if (own_own == 0) return excess;
+  // kinetic(s own + base) = kinetic(own + base) - balance
+  const double s =
+      (-own_base +
+       std::sqrt(std::max(0.0, own_base * own_base + own_own * (own_own + 2 * own_base - 2 * balance)))) /
+      own_own;
+  moved.v = base + std::clamp(s, 1.0, std::sqrt(1 + kReturnedShare)) * own;
+  return excess;
+}
+
+}  // namespace limber
