@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "preparation.hpp"
 
 #include <limber/core/build_info.hpp>
 #include <limber/core/error.hpp>
@@ -8,6 +9,7 @@
 #include <limber/methods/methods.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/scene/suggest.hpp>
+#include <limber/sim/advice.hpp>
 #include <limber/sim/hash.hpp>
 #include <limber/sim/simulation.hpp>
 
@@ -97,14 +99,47 @@ int info(bool json, bool test) {
   return 0;
 }
 
+// What the first step of a scene tells: its size, its unknowns, and what its method has to say.
+int info_scene(const std::string& file, bool json) {
+  const auto scene = std::make_shared<const Scene>(load_scene(file));
+  Simulation simulation(scene, user_preparation(!json));
+  const Model& model = simulation.model();
+  std::vector<std::string> notes = advice(model);
+  const StepReport first = simulation.step();
+  for (std::string& notice : simulation.take_notices()) notes.push_back(std::move(notice));
+  if (json) {
+    const nlohmann::ordered_json out{
+        {"scene", scene->name},          {"method", scene->method},
+        {"nodes", model.nodes()},        {"elements", model.mesh.elements.size()},
+        {"pieces", model.pieces.size()}, {"unknowns", first.dofs},
+        {"first_step", first.extra},     {"notes", notes}};
+    fmt::print("{}\n", out.dump(2));
+    return 0;
+  }
+  fmt::print("scene        {} ({})\n", scene->name, file);
+  fmt::print("bodies       {} nodes, {} elements, {} piece{}\n", model.nodes(), model.mesh.elements.size(),
+             model.pieces.size(), model.pieces.size() == 1 ? "" : "s");
+  fmt::print("method       {}, {} unknowns\n", scene->method, first.dofs);
+  fmt::print("first step\n");
+  for (const auto& [name, value] : first.extra) fmt::print("  {:<16} {:.6g}\n", name, value);
+  for (const std::string& note : notes) fmt::print("  note: {}\n", note);
+  return 0;
+}
+
 }  // namespace
 
 void add_info_command(CLI::App& app, std::function<int()>& action) {
-  CLI::App* command = app.add_subcommand("info", "Show versions and libraries, and run a short self test");
+  CLI::App* command = app.add_subcommand(
+      "info",
+      "Show versions and libraries, and run a short self test; or what the first step of a scene tells");
   auto json = std::make_shared<bool>(false), test = std::make_shared<bool>(true);
+  auto scene = std::make_shared<std::string>();
+  command->add_option("scene", *scene, "Scene file (JSON)");
   command->add_flag("--json", *json, "Print JSON");
   command->add_flag("!--no-test", *test, "Leave out the self test");
-  command->callback([&action, json, test] { action = [json, test] { return info(*json, *test); }; });
+  command->callback([&action, json, test, scene] {
+    action = [json, test, scene] { return scene->empty() ? info(*json, *test) : info_scene(*scene, *json); };
+  });
 }
 
 }  // namespace limber

@@ -2,6 +2,7 @@
 
 #include <limber/core/parallel.hpp>
 #include <limber/linalg/shifted_factor.hpp>
+#include <limber/linalg/tall.hpp>
 #include <limber/methods/common/system.hpp>
 
 #include <algorithm>
@@ -40,7 +41,8 @@ void gram(const RowMatX& A, MatX& G) {
 }  // namespace
 
 Condensation::Condensation(const Model& model, const std::vector<Index>& representatives,
-                           const CholeskyOptions& options, bool together)
+                           const std::vector<ModeChoice>& modes, const CholeskyOptions& options,
+                           bool together)
     : model_(model), representatives_(representatives), eliminator_(*model.pattern) {
   const BlockPattern& pattern = *model.pattern;
   const std::size_t count = together ? 1 : std::max<std::size_t>(1, model.pieces.size());
@@ -57,6 +59,11 @@ Condensation::Condensation(const Model& model, const std::vector<Index>& represe
   }
   for (std::size_t t = 0; t < representatives_.size(); ++t)
     parts_[part_of_node_[representatives_[t]]].tail.push_back(t);
+  for (std::size_t p = 0; p < modes.size(); ++p) {
+    ModeChoice& choice = parts_[count > 1 ? p : 0].choice;
+    choice.count += modes[p].count;
+    choice.below = std::max(choice.below, modes[p].below);
+  }
   for (Part& part : parts_) {
     part.mass = gather(part, model.mass);
     std::vector<Index> tail;
@@ -141,7 +148,8 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const Cont
   {
     auto phase = clock.phase("solve");
     condense_loads();
-    dofs.clear();
+    unknowns = 0;
+    new_modes = 0;
     motions_.resize(loads_.rows(), loads_.cols());
     for (std::size_t p = 0; p < parts_.size(); ++p) {
       Part& part = parts_[p];
@@ -153,7 +161,23 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const Cont
         piece.k_w.setZero(part.C.cols());
       place_inactive(part);
       part.solver.extend_from_tail(part.C, part.loads, piece.J, part.motions);
-      scatter(part, part.motions, motions_);
+    }
+  }
+  if (has_modes()) {
+    auto phase = clock.phase("modes");
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      if (parts_[p].choice.count == 0) continue;
+      update_modes(dynamic, parts_[p]);
+      add_modes(parts_[p], pieces_[p]);
+      leave_out_modes(parts_[p]);
+    }
+  }
+  {
+    auto phase = clock.phase("solve");
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      pieces_[p].begin = unknowns;
+      unknowns += pieces_[p].J.cols();
+      scatter(parts_[p], parts_[p].motions, motions_);
     }
     b = motions_.col(0);
     if (scripted) {
@@ -221,14 +245,14 @@ FactorStatus Condensation::factor(Part& part, double mean) {
 void Condensation::split_tail(const std::vector<std::uint8_t>& dynamic, Part& part, CondensedPiece& piece) {
   part.active.clear();
   part.inactive.clear();
-  piece.begin = static_cast<Eigen::Index>(dofs.size());
+  piece.dofs.clear();
   for (std::size_t t = 0; t < part.tail.size(); ++t)
     for (Index k = 0; k < 3; ++k) {
       const Index dof = 3 * representatives_[part.tail[t]] + k, row = 3 * static_cast<Index>(t) + k;
       if (made_of_.fixed[static_cast<std::size_t>(dof)]) continue;
       if (dynamic[part.tail[t]]) {
         part.active.push_back(row);
-        dofs.push_back(dof);
+        piece.dofs.push_back(dof);
       } else {
         part.inactive.push_back(row);
       }
@@ -296,11 +320,28 @@ MatX Condensation::extend(const MatX& y) const {
   return x;
 }
 
-VecX Condensation::restrict_to_dynamic(const VecX& x) const {
-  VecX y(static_cast<Eigen::Index>(dofs.size()));
+VecX Condensation::restrict_to_unknowns(const VecX& x) const {
+  VecX y(unknowns);
   for (std::size_t p = 0; p < parts_.size(); ++p)
     y.segment(pieces_[p].begin, pieces_[p].J.cols()).noalias() =
         pieces_[p].J.transpose() * gather(parts_[p], x);
+  return y;
+}
+
+VecX Condensation::restrict_stiffness_times(const VecX& u) const {
+  VecX y(unknowns);
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    const CondensedPiece& piece = pieces_[p];
+    const VecX u_d = u(piece.dofs);
+    const Eigen::Index r = u_d.size(), m = piece.J.cols() - r;
+    if (m == 0) {
+      y.segment(piece.begin, r).noalias() = piece.S * u_d;
+      continue;
+    }
+    y.segment(piece.begin, r).noalias() = piece.S.topLeftCorner(r, r) * u_d;
+    const VecX beyond = gather(parts_[p], u) - piece.J.leftCols(r) * u_d;
+    y.segment(piece.begin + r, m) = tall_product(parts_[p].modes.pull, beyond);
+  }
   return y;
 }
 
@@ -336,6 +377,7 @@ void Condensation::solve_quasistatic(VecX& b) {
   for (Part& part : parts_) {
     place_inactive(part);
     part.solver.extend_from_tail(MatX(part.schur.rows(), 0), part.loads, none, part.motions);
+    leave_out_modes(part);
     scatter(part, part.motions, motions_);
   }
   b = motions_.col(0);

@@ -6,9 +6,12 @@
 #include <limber/fem/assemble.hpp>
 #include <limber/fem/dof.hpp>
 #include <limber/linalg/cholesky.hpp>
+#include <limber/methods/conjac/memory.hpp>
+#include <limber/methods/conjac/modes.hpp>
 #include <limber/sim/model.hpp>
 
 #include <Eigen/Cholesky>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,22 +26,36 @@ namespace limber {
 //   tail, never a pattern) w = [-K_QQ^-1 K_Qk v_k; 0; v_k]        how the body follows its held nodes, which
 //   move at v_k M_r = JᵀMJ, S = JᵀKJ                   Eq. 11
 //
+// With modes (modes.hpp) the columns of J are followed by those of Phi, and S by diag(lambda): JᵀK Phi = 0.
+// The quasistatic motions of solve_quasistatic() then leave out what modes carry: b - Phi lambda^-1 Phiᵀ f.
+//
 // Connected pieces of material share no entry of K: each has its own factor, its own rows and columns of J
 // and its own dense matrices, so that many pieces cost what they cost one by one.
 struct CondensedPiece {
-  Eigen::Index begin = 0;  // its columns among all dynamic degrees of freedom are begin to begin + r
-  RowMatX J;               // 3 nodes of the piece x r
-  MatX M_r, S;             // r x r
-  MatX S_contact;          // the contacts' share of S
-  VecX k_w, m_w;           // JᵀK w = JᵀK_{:k} v_k, JᵀM w
-  VecX f_r, p_r;           // Jᵀf, JᵀM(v - w)
+  Eigen::Index begin = 0;  // its columns among all unknowns are begin to begin + r
+  std::vector<Index>
+      dofs;        // its dynamic degrees of freedom: column c of J moves dofs[c]; then come its modes
+  RowMatX J;       // 3 nodes of the piece x r
+  MatX M_r, S;     // r x r
+  MatX S_contact;  // the contacts' share of S
+  VecX k_w, m_w;   // JᵀK w = JᵀK_{:k} v_k, JᵀM w
+  VecX f_r, p_r;   // Jᵀf, JᵀM(v - w)
 };
 
 class Condensation {
  public:
   // `together`: all pieces in one system, for links that tie pieces to each other.
-  Condensation(const Model& model, const std::vector<Index>& representatives, const CholeskyOptions& options,
-               bool together);
+  // `modes`: of each piece; empty: none.
+  Condensation(const Model& model, const std::vector<Index>& representatives,
+               const std::vector<ModeChoice>& modes, const CholeskyOptions& options, bool together);
+
+  // The modes that condense() begins with, and those that it ended with. Where dynamic and held nodes are
+  // others than the modes are of, it makes new ones.
+  bool has_modes() const;
+  void recall(const ModeMemory& memory);
+  void keep(ModeMemory& memory) const;
+  std::string misfit(
+      const ModeMemory& memory) const;  // what does not fit of one from a file; empty: all does
 
   // f and K at x, with the stiffness of `contact`. What is that of the last call is not made again: K of the
   // elements where only contacts differ, and K with its factor where nothing does. False: not finite; why()
@@ -51,19 +68,32 @@ class Condensation {
   bool condense(const std::vector<std::uint8_t>& dynamic, const ContactStep& contact, const VecX& force,
                 const VecX& v, VecX& b, PhaseClock& clock);
 
-  // b <- K_QQ^-1 b_Q, zero elsewhere.
+  // b <- K_QQ^-1 b_Q, zero elsewhere, without what modes carry.
   void solve_quasistatic(VecX& b);
 
-  // J y and Jᵀ x, y over all dynamic degrees of freedom; J y by all threads.
+  // J y and Jᵀ x, y over all unknowns; J y by all threads.
   MatX extend(const MatX& y) const;
-  VecX restrict_to_dynamic(const VecX& x) const;
+  VecX restrict_to_unknowns(const VecX& x) const;
+  // JᵀK u of velocities u that are zero where nodes are held. JᵀK is S on the dynamic nodes and zero
+  // elsewhere; for modes it is Phiᵀ K_QQ of what u has beyond the motion that follows its dynamic nodes.
+  VecX restrict_stiffness_times(const VecX& u) const;
+
+  // The slowest free motion that neither nodes nor modes carry, of all pieces at the shape of the last
+  // condense(): what is as fast as that follows at once instead of swinging.
+  struct Missed {
+    double frequency = std::numeric_limits<double>::infinity();  // [Hz]
+    Index node = -1;                                             // where it moves most
+  };
+  Missed missed(const std::vector<std::uint8_t>& dynamic);
 
   std::span<const CondensedPiece> pieces() const { return pieces_; }
+  const PieceModes& modes(std::size_t piece) const { return parts_[piece].modes; }
+  int new_modes = 0;  // pieces whose modes the last condense() made anew
 
-  VecX w;                   // 3n
-  fem::Assembled system;    // f and K of the elements at x; K is edited: contacts, held nodes
-  std::vector<Index> dofs;  // the dynamic degrees of freedom: column c of J moves dofs[c]
-  int shifts = 0;           // of the last factor: how often K had to be shifted by a multiple of M
+  VecX w;                     // 3n
+  fem::Assembled system;      // f and K of the elements at x; K is edited: contacts, held nodes
+  Eigen::Index unknowns = 0;  // dynamic degrees of freedom and modes of all pieces
+  int shifts = 0;             // of the last factor: how often K had to be shifted by a multiple of M
 
   const std::string& why() const { return why_; }
   long analyses() const { return parts_.empty() ? 0 : parts_.front().solver.stats().analyses; }
@@ -87,6 +117,9 @@ class Condensation {
     MatX C;  // 3t x r: the tail's motion for unit motions of the dynamic degrees of freedom
     Eigen::LLT<MatX> schur_inactive;
     MatX loads, motions;  // right-hand sides and solutions of a pass
+    ModeChoice choice;
+    PieceModes modes;
+    std::vector<std::uint8_t> modes_active;  // what Q was for them; empty: there are none yet
   };
 
   bool alone() const { return parts_.size() == 1; }
@@ -98,6 +131,11 @@ class Condensation {
   void project(const Part& part, const VecX& force, const VecX& v, CondensedPiece& piece) const;
   void condense_loads();
   static void place_inactive(Part& part);
+  void solve_part(Part& part, MatX& B) const;
+  std::vector<std::uint8_t> quasistatic(const std::vector<std::uint8_t>& dynamic, const Part& part) const;
+  void update_modes(const std::vector<std::uint8_t>& dynamic, Part& part);
+  static void add_modes(const Part& part, CondensedPiece& piece);
+  void leave_out_modes(Part& part) const;
 
   const Model& model_;
   std::vector<Index> representatives_;

@@ -1,5 +1,6 @@
 #include <limber/methods/conjac/conjac.hpp>
 
+#include <limber/core/error.hpp>
 #include <limber/methods/common/link_report.hpp>
 #include <limber/methods/common/system.hpp>
 #include <limber/methods/common/touching.hpp>
@@ -17,6 +18,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
@@ -25,6 +27,10 @@ namespace limber {
 namespace {
 
 constexpr double kBalanced = 1e-10;  // of the largest load on a node
+constexpr int kMostModeColumns = 64;
+constexpr std::size_t kMostPiecesTold = 16;
+constexpr double kStepsResolve = 0.1;  // frequency times time step below which a motion could be seen
+constexpr double kSuddenDrift = 0.01;  // of the size of the scene
 
 // The paper writes K = df/dx; ours is K = d2E/dx2 = -df/dx. Where it has -K we have +K, and b_q = +(1/h)
 // K_qq^-1 f_q.
@@ -36,7 +42,8 @@ class ConJac final : public Stepper {
         nodes_(choose_dynamic_nodes(model, options_.dynamic, options_.adaptive.has_value())) {
     if (options_.adaptive) adaptivity_.emplace(model, nodes_, *options_.adaptive);
     if (model.articulation) attached_ = add_attached_nodes(links_.emplace(model), nodes_);
-    condensation_.emplace(model, nodes_.nodes, solver_options_, links_.has_value());
+    condensation_.emplace(model, nodes_.nodes, choose_modes(model, options_.dynamic), solver_options_,
+                          links_.has_value());
   }
 
   // Algorithm 1; with adaptivity Algorithm 3, whose lines 5 to 8 come before (regions that calm down) and
@@ -50,6 +57,7 @@ class ConJac final : public Stepper {
     now.switched = choose_active(model, state, in);
     if (options_.static_start && state.step == 0 && !start_quasistatic(now, state)) return report;  // line 1
     const std::vector<Anchor> anchors = anchors_of(state);
+    condensation_->recall(memory(state).modes);
     measure_start(now, state);
 
     const bool stays = settled(now, state);
@@ -72,6 +80,8 @@ class ConJac final : public Stepper {
       filter_velocities(model, state, in);
       finish_contacts(model, contact_, in.h, state, report);
     }
+    if (condensation_->has_modes()) condensation_->keep(memory(state).modes);
+    if (state.step == 0 && !stays) tell_missed(now, state);
     tell(now, state, stays);
     return report;
   }
@@ -118,11 +128,14 @@ class ConJac final : public Stepper {
       return "\"dynamic\" has a number other than 0 and 1";
     if (!std::isfinite(m->energy_excess) || m->energy_excess < 0)
       return fmt::format("\"energy_excess\" is {}, expected a number from 0 on", m->energy_excess);
+    if (std::string why = condensation_->misfit(m->modes); !why.empty()) return why;
     return adaptivity_ ? adaptivity_->misfit(*m) : std::string();
   }
 
-  // Regions outlive a cut: copies of a node share its region. Which nodes are dynamic is chosen again.
+  // Regions outlive a cut: copies of a node share its region. Which nodes are dynamic is chosen again, and
+  // modes, which a cut changes, are found again.
   void carry(const Model&, const TopologyChange&, State& state) const override {
+    if (ConJacMemory* m = state.memory.get<ConJacMemory>()) m->modes = {};
     state.memory.set_epoch(state.epoch);
   }
 
@@ -254,7 +267,8 @@ class ConJac final : public Stepper {
     }
     auto phase = clock_.phase("reduced");
     at.reduced.pieces.clear();
-    const VecX predicted = start.v(c.dofs);
+    VecX k_p = VecX::Zero(c.unknowns);
+    if (fraction > 0) k_p = c.restrict_stiffness_times(start.v - c.w);
     for (const CondensedPiece& piece : c.pieces()) {
       ReducedSystem& reduced = at.reduced.pieces.emplace_back();
       reduced.h = h;
@@ -267,7 +281,7 @@ class ConJac final : public Stepper {
       reduced.k_w = piece.k_w;
       reduced.m_w = piece.m_w;
       reduced.momentum = piece.p_r;
-      reduced.predictor = predicted.segment(piece.begin, piece.J.cols());
+      reduced.k_p = k_p.segment(piece.begin, piece.J.cols());
       reduced.fraction = fraction;
       reduced.prepare();
     }
@@ -281,8 +295,8 @@ class ConJac final : public Stepper {
       return extended(now, at, motion, share);
     };
     if (links_)
-      return move(step_with_bones(at.reduced.pieces.front(), condensation_->dofs, options_.beta, now.in,
-                                  *links_, state));
+      return move(step_with_bones(at.reduced.pieces.front(), condensation_->pieces().front().dofs,
+                                  options_.beta, now.in, *links_, state));
     switch (options_.rule) {
       case TimeRule::kLinearImplicit:
         return move(at.reduced.linear_implicit(options_.beta));
@@ -307,7 +321,7 @@ class ConJac final : public Stepper {
     const MatX moved = c.extend(y);
     return {now.start.x + now.in.h * c.w + (share * options_.gamma) * at.correction + share * at.closing +
                 moved.col(1),
-            c.w + moved.col(0), at.reduced.dissipation(motion)};
+            c.w + moved.col(0), motion, at.reduced.dissipation(motion)};
   }
 
   // Section 5.1: further quasi-Newton steps of the quasistatic nodes with the same factor. A step that would
@@ -341,6 +355,7 @@ class ConJac final : public Stepper {
       const bool give_back = !now.switched && !(adaptivity_ && adaptivity_->relaxing(memory(state)));
       memory(state).energy_excess = guard_.settle(judged(now, at), give_back, moved);
     }
+    if (condensation_->has_modes()) tell_modes(now, at, moved);
     state.x = std::move(moved.x);
     state.v = std::move(moved.v);
     if (links_) links_->place(state);
@@ -366,21 +381,21 @@ class ConJac final : public Stepper {
     return now.roused = true;
   }
 
-  // The paper's friction: filtered velocities of all nodes, then the dynamic velocities nearest to them in
-  // the norm of M + beta h^2 K. With v_f = J v_d + d that is (M_r + beta h^2 S) dv_d = Jᵀ M d + beta h^2 S
-  // d_d, because Jᵀ K is S on the dynamic nodes and zero elsewhere.
+  // The paper's friction: filtered velocities of all nodes, then the velocities of the unknowns nearest to
+  // them in the norm of M + beta h^2 K. With v_f = J v_d + d that is (M_r + beta h^2 S) dv_d = Jᵀ (M + beta
+  // h^2 K) d.
   void filter_velocities(const Model& model, State& state, const StepInput& in) {
     const VecX v = state.v;
     if (!filter_friction(model, contact_, in, state)) return;
     const Condensation& c = *condensation_;
     const VecX d = state.v - v;
     const double s = options_.beta * in.h * in.h;
-    VecX dv = c.restrict_to_dynamic(model.mass.cwiseProduct(d));
-    const VecX d_d = d(c.dofs);
+    VecX dv = c.restrict_to_unknowns(model.mass.cwiseProduct(d));
+    const VecX k_d = c.restrict_stiffness_times(d);
     for (const CondensedPiece& piece : c.pieces()) {
       const Eigen::Index r = piece.S.rows();
       const MatX A = piece.M_r + s * piece.S;
-      const VecX rhs = dv.segment(piece.begin, r) + s * (piece.S * d_d.segment(piece.begin, r));
+      const VecX rhs = dv.segment(piece.begin, r) + s * k_d.segment(piece.begin, r);
       dv.segment(piece.begin, r) = A.llt().solve(rhs);
     }
     const VecX change = c.extend(dv);
@@ -390,7 +405,7 @@ class ConJac final : public Stepper {
 
   void tell(const Now& now, State& state, bool stays) {
     StepReport& report = now.report;
-    report.dofs = stays ? 0 : static_cast<Index>(condensation_->dofs.size());
+    report.dofs = stays ? 0 : static_cast<Index>(condensation_->unknowns);
     if (links_) {
       report_links(*now.model.articulation, links_->outcome(), now.in.h, report);
       report.dofs += now.model.articulation->mechanism.velocities - static_cast<Index>(links_->dofs().size());
@@ -401,6 +416,57 @@ class ConJac final : public Stepper {
         static_cast<double>(std::count(dynamic.begin(), dynamic.end(), std::uint8_t{1}) - attached_);
     if (adaptivity_) tell_liveliness(now, state);
     report.phases = clock_.phases();
+  }
+
+  // Energy of each mode [J]: kinetic, and what the force that is left could do on its way to equilibrium.
+  void tell_modes(const Now& now, const Linearisation& at, const Moved& moved) {
+    StepReport& report = now.report;
+    double count = 0, sweeps = 0, missed = std::numeric_limits<double>::infinity();
+    for (std::size_t p = 0; p < condensation_->pieces().size(); ++p) {
+      const CondensedPiece& piece = condensation_->pieces()[p];
+      const PieceModes& modes = condensation_->modes(p);
+      const Eigen::Index r = piece.J.cols();
+      const ReducedMotion own{moved.motion.displacement.segment(piece.begin, r),
+                              moved.motion.velocity.segment(piece.begin, r)};
+      const VecX force = at.reduced.pieces[p].force_after(own).tail(modes.count);
+      const VecX speed = own.velocity.tail(modes.count);
+      const std::string name = condensation_->pieces().size() == 1 ? "" : fmt::format("{}/", p + 1);
+      for (Index k = 0; k < modes.count && count < kMostModeColumns; ++k, ++count)
+        report.extra[fmt::format("mode_energy/{}{}", name, k + 1)] =
+            0.5 * (speed[k] * speed[k] + force[k] * force[k] / modes.values[k]);
+      sweeps = std::max(sweeps, static_cast<double>(modes.sweeps));
+      if (modes.values.size() > modes.count) missed = std::min(missed, frequency(modes.values[modes.count]));
+    }
+    report.extra["mode_sweeps"] = sweeps;
+    if (std::isfinite(missed)) report.extra["followed_below"] = missed;  // [Hz]
+    report.extra["new_modes"] = condensation_->new_modes;
+  }
+
+  // What the choice of nodes and modes cannot follow, once, in the first step. Loads that are there at once
+  // move the quasistatic nodes at once.
+  void tell_missed(const Now& now, State& state) {
+    if (adaptivity_ || condensation_->pieces().size() > kMostPiecesTold) return;
+    auto phase = clock_.phase("modes");
+    Condensation::Missed missed;
+    try {
+      missed = condensation_->missed(memory(state).dynamic);
+    } catch (const Error&) {
+      return;  // Lanczos did not converge: no reason to end a run that does not need it
+    }
+    if (missed.node < 0) return;
+    now.report.extra["followed_below"] = missed.frequency;  // [Hz]
+    const Model& model = now.model;
+    const double drift = now.report.extra["drift"];
+    const bool resolved =
+        missed.frequency * now.in.h<kStepsResolve, sudden = drift> kSuddenDrift * model.size;
+    if (!resolved || !sudden || options_.static_start) return;
+    const Vec3 p = model.mesh.rest[missed.node];
+    now.report.warnings.push_back(fmt::format(
+        "the dynamic nodes and modes follow what is slower than {:.3g} Hz; the rest, most of all body \"{}\" "
+        "at "
+        "({:.3g}, {:.3g}, {:.3g}), goes to its equilibrium at once, which the loads of the first step have "
+        "moved by {:.2g} m. \"static_start\" begins there; more modes (method/dynamic) swing there",
+        missed.frequency, model.bodies[model.body_of_node[missed.node]].name, p.x(), p.y(), p.z(), drift));
   }
 
   void tell_liveliness(const Now& now, State& state) {

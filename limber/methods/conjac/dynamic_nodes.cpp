@@ -112,6 +112,19 @@ NearestSource nearest_source(const Model& model, const std::vector<Index>& sourc
   return out;
 }
 
+std::vector<ModeChoice> choose_modes(const Model& model, const std::vector<DynamicChoice>& choices) {
+  std::vector<ModeChoice> out(model.pieces.size());
+  for (const DynamicChoice& choice : choices) {
+    if (choice.modes.count == 0) continue;
+    for (std::size_t p = 0; p < out.size(); ++p) {
+      const Body& body = model.bodies[model.body_of_node[model.pieces[p].nodes.front()]];
+      if (choice.body.empty() || choice.body == body.name)
+        if (choice.modes.count > out[p].count) out[p] = choice.modes;
+    }
+  }
+  return out;
+}
+
 DynamicNodes choose_dynamic_nodes(const Model& model, const std::vector<DynamicChoice>& choices,
                                   bool may_switch) {
   // Chosen on the uncut body, so that a cut never moves them; both copies of a node that a cut went through
@@ -134,6 +147,7 @@ DynamicNodes choose_dynamic_nodes(const Model& model, const std::vector<DynamicC
   };
   const Adjacency uncut = mesh_edges(model, true);
   for (const DynamicChoice& choice : choices) {
+    if (choice.modes.count > 0) continue;
     Selection all;
     all.where = choice.where;
     const std::vector<Index> body =

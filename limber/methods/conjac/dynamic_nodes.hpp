@@ -21,6 +21,9 @@ struct DynamicNodes {
 DynamicNodes choose_dynamic_nodes(const Model& model, const std::vector<DynamicChoice>& choices,
                                   bool may_switch = false);
 
+// The modes of every piece: the largest of what `choices` ask for its body.
+std::vector<ModeChoice> choose_modes(const Model& model, const std::vector<DynamicChoice>& choices);
+
 // Of every node of the uncut body: which source (index into `sources`) is nearest along the edges, and how
 // far it is [m]. -1 and infinity where there is none.
 struct NearestSource {

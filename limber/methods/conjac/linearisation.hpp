@@ -23,6 +23,7 @@ struct Linearisation {
 // Lines 7 and 8: all nodes at the end of the step.
 struct Moved {
   VecX x, v;
+  ReducedMotion motion;   // of the unknowns that moved them
   double dissipated = 0;  // by Rayleigh damping [J]
 };
 

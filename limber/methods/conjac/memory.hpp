@@ -8,12 +8,21 @@
 
 namespace limber {
 
+// Modes are state: a step follows those of the step before.
+struct ModeMemory {
+  VecX shapes;                        // 3n numbers a column; column k has the k-th vector of every piece
+  std::vector<std::int64_t> count;    // of each piece: dynamic modes, and
+  std::vector<std::int64_t> vectors;  // all vectors
+  std::vector<std::uint8_t> active;   // 3n: degrees of freedom that were neither dynamic nor held
+};
+
 struct ConJacMemory {
   std::vector<std::uint8_t> dynamic;      // representative node i is dynamic
   std::vector<std::int64_t> region_age;   // steps that a region is dynamic; negative: quasistatic
   std::vector<double> liveliness_window;  // past metrics, region-major [1/s]
   std::int64_t liveliness_steps = 0;
   double energy_excess = 0;  // of the guard: energy gained and not yet lost again [J]
+  ModeMemory modes = {};
 
   template <class M, class Visitor>
   static void visit(M& m, Visitor&& visitor) {
@@ -22,6 +31,10 @@ struct ConJacMemory {
     visitor("liveliness_window", m.liveliness_window);
     visitor("liveliness_steps", m.liveliness_steps);
     visitor("energy_excess", m.energy_excess);
+    visitor("mode_shapes", m.modes.shapes);
+    visitor("mode_count", m.modes.count);
+    visitor("mode_vectors", m.modes.vectors);
+    visitor("mode_active", m.modes.active);
   }
 };
 

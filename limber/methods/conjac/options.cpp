@@ -14,8 +14,8 @@ namespace {
 
 // clang-format off
 constexpr Entry kConJacEntries[] = {
-    {.path = "/method[conjac]/dynamic", .type = Type::kList, .required = true, .text = "The dynamic nodes; all other free nodes follow quasistatically. An empty list makes the whole body quasistatic."},
-    {.path = "/method[conjac]/dynamic/*", .type = Type::kRef, .ref = "dynamic", .text = "A selection of nodes, or how many to choose."},
+    {.path = "/method[conjac]/dynamic", .type = Type::kList, .required = true, .text = "The dynamic nodes and modes; all else follows quasistatically. An empty list makes the whole body quasistatic."},
+    {.path = "/method[conjac]/dynamic/*", .type = Type::kRef, .ref = "dynamic", .text = "A selection of nodes, how many nodes to choose, or modes."},
     {.path = "/method[conjac]/beta", .type = Type::kNumber, .fallback = "0.5", .range = ranges::at_least(0), .text = "Weight of the stiffness in the reduced system, for the linear-implicit time rule (Eq. 11); 0: explicit."},
     {.path = "/method[conjac]/gamma", .type = Type::kNumber, .fallback = "0.3333333333333333", .range = ranges::within(0, 1), .text = "Share of the quasistatic correction taken in each step."},
     {.path = "/method[conjac]/time_rule", .type = Type::kEnum, .fallback = "\"guarded\"", .values = "guarded linear-implicit trapezoidal modal midpoint", .text = "Time integration of the dynamic nodes."},
@@ -31,11 +31,15 @@ constexpr Entry kConJacEntries[] = {
     {.path = "/method[conjac]/adaptive/regions/*/name", .type = Type::kName, .text = "For steps.csv and the page; its number from 1 when absent."},
     {.path = "/method[conjac]/adaptive/regions/*/body", .type = Type::kString, .text = "Name of the body of elements; may be absent when there is only one."},
     {.path = "/method[conjac]/adaptive/regions/*/elements", .type = Type::kRef, .ref = "selection", .text = "Its elements, by centroid; those nearest to the node when absent. Later regions win."},
-    {.path = "#dynamic", .type = Type::kObject, .values = "all", .least = 1, .ref = "selection", .otherwise = Type::kEnum, .text = "Which nodes are dynamic: a selection, or how many to choose automatically."},
+    {.path = "#dynamic", .type = Type::kObject, .values = "all", .least = 1, .ref = "selection", .otherwise = Type::kEnum, .text = "What is dynamic: a selection of nodes, how many nodes to choose automatically, or modes."},
     {.path = "#dynamic/body", .type = Type::kString, .text = "Name of the body; all bodies when absent."},
-    {.path = "#dynamic/auto", .type = Type::kInteger, .range = ranges::within(1, 1000000), .text = "Choose this many, spread over the body away from held nodes."},
+    {.path = "#dynamic/auto", .type = Type::kInteger, .range = ranges::within(1, 1000000), .text = "Choose this many nodes, spread over the body away from held nodes."},
+    {.path = "#dynamic/modes", .type = Type::kInteger, .range = ranges::within(1, 500), .text = "The lowest modes of vibration of every piece, dynamic and held nodes fixed, follow the body as it deforms; so many, or at most so many with below (where 32 is the default)."},
+    {.path = "#dynamic/below", .type = Type::kNumber, .unit = "Hz", .range = ranges::above(0), .text = "The modes below this frequency, when dynamic and held nodes are those of the moment."},
 };
 // clang-format on
+
+constexpr Index kMostModes = 32;
 
 bool scene_has(const Json& scene, const char* list) { return scene.contains(list) && !scene[list].empty(); }
 
@@ -64,8 +68,17 @@ void check_conjac(const Json& scene, const MethodSpec::Report& problem) {
         problem(pointer + "/body",
                 fmt::format("there is no body \"{}\"{}", name, did_you_mean_one_of(name, bodies)));
     }
-    if (item.contains("auto") && item.size() > (item.contains("body") ? 2u : 1u))
+    const bool modes = item.contains("modes") || item.contains("below");
+    const std::size_t known =
+        item.contains("body") + item.contains("auto") + item.contains("modes") + item.contains("below");
+    if (item.contains("auto") && (modes || item.size() > known))
       problem(pointer, "\"auto\" stands alone or with \"body\"; give a selection or a number, not both");
+    else if (modes && item.size() > known)
+      problem(pointer,
+              "\"modes\" and \"below\" stand alone or with \"body\"; give modes and nodes as two entries "
+              "of the list");
+    if (modes && method.contains("adaptive"))
+      problem(pointer, "modes are not supported together with \"adaptive\"; remove one of them");
   }
 }
 
@@ -99,6 +112,8 @@ ConJacOptions ConJacOptions::read(const nlohmann::json& o, const std::string& fi
     choice.nodes = read_selection(dynamic[i], choice.where);
     if (dynamic[i].is_object()) {
       choice.automatic = dynamic[i].value("auto", Index{0});
+      choice.modes.below = dynamic[i].value("below", 0.0);
+      choice.modes.count = dynamic[i].value("modes", choice.modes.below > 0 ? kMostModes : Index{0});
       choice.body = dynamic[i].value("body", "");
     }
     out.dynamic.push_back(std::move(choice));

@@ -1,6 +1,7 @@
 // ConJac's part of the scene: /method with type "conjac".
 #pragma once
 
+#include <limber/methods/conjac/modes.hpp>
 #include <limber/methods/conjac/reduced_step.hpp>
 #include <limber/scene/scene.hpp>
 
@@ -12,11 +13,12 @@
 
 namespace limber {
 
-// An entry of /method/dynamic: a selection of nodes (of `body`, or of all bodies when that is empty), or
-// `automatic` well-spread nodes ({"auto": n}).
+// An entry of /method/dynamic, of `body`, or of all bodies when that is empty: a selection of nodes, or
+// `automatic` well-spread nodes ({"auto": n}), or modes of every piece ({"modes": n}, {"below": f}).
 struct DynamicChoice {
   Selection nodes = {};
   Index automatic = 0;
+  ModeChoice modes = {};
   std::string body = {};
   std::string where = {};  // for messages
 };

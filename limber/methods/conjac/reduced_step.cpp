@@ -20,7 +20,7 @@ TimeRule time_rule(const std::string& name) {
 void ReducedSystem::prepare() {
   v0 = M.llt().solve(momentum);
   g_ = force;
-  if (fraction > 0) g_ += fraction * h * (S * predictor + k_w);
+  if (fraction > 0) g_ += fraction * h * (k_p + k_w);
 }
 
 MatX ReducedSystem::implicit_stiffness(double factor) const {
@@ -90,6 +90,10 @@ ReducedMotion ReducedSystem::modal() const {
     dq[k] = speed[k] * ds + load[k] * s;
   }
   return {modes * q, modes * dq};
+}
+
+VecX ReducedSystem::force_after(const ReducedMotion& motion) const {
+  return g_ - S * motion.displacement - h * k_w;
 }
 
 double ReducedSystem::dissipation(const ReducedMotion& motion) const {

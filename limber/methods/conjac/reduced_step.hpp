@@ -34,7 +34,7 @@ struct ReducedSystem {
   VecX force;                                      // Jᵀf where the system was linearised [N]
   VecX momentum;                                   // JᵀM(v0 - w) [kg m/s]
   VecX k_w, m_w;                                   // JᵀK w, JᵀM w
-  VecX predictor;                                  // p on the dynamic degrees of freedom
+  VecX k_p;                                        // JᵀK (p - w)
   double fraction = 0;
 
   // Once, before any of the rules.
@@ -50,6 +50,8 @@ struct ReducedSystem {
   // Exact solution of the frozen system.
   ReducedMotion modal() const;
 
+  // The force that is left after the motion: Jᵀf, linearised [N].
+  VecX force_after(const ReducedMotion& motion) const;
   // What Rayleigh damping takes during the motion [J].
   double dissipation(const ReducedMotion& motion) const;
 

@@ -19,7 +19,7 @@ ReducedSystem oscillators(double h, double a, double b) {
   s.force = Vec2(1, -2);
   s.momentum = s.M * Vec2(.3, 1);
   s.k_w = s.m_w = VecX::Zero(2);
-  s.predictor = VecX::Zero(2);
+  s.k_p = VecX::Zero(2);
   s.prepare();
   return s;
 }
@@ -84,8 +84,8 @@ TEST(ReducedStep, HalfThetaKeepsEnergyAndDampingIsAccountedFor) {
 TEST(ReducedStep, PredictorDropsOutOfALinearSystem) {
   ReducedSystem start = oscillators(.1, 0, 0), middle = start;
   middle.fraction = .5;
-  middle.predictor = Vec2(5, -3);
-  middle.force = start.force - .5 * middle.h * (middle.S * middle.predictor);
+  middle.k_p = middle.S * Vec2(5, -3);
+  middle.force = start.force - .5 * middle.h * middle.k_p;
   middle.prepare();
   EXPECT_LT((start.theta(.5).displacement - middle.theta(.5).displacement).norm(), 1e-14);
 }

@@ -1,0 +1,168 @@
+// The part of Condensation that has to do with modes.
+#include <limber/linalg/tall.hpp>
+#include <limber/methods/common/system.hpp>
+#include <limber/methods/conjac/condensation.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace limber {
+
+// B <- K_QQ^-1 B_Q of one piece, modes or not.
+void Condensation::solve_part(Part& part, MatX& B) const {
+  for (std::size_t i = 0; i < part.nodes.size(); ++i)
+    for (std::size_t k = 0; k < 3; ++k)
+      if (made_of_.fixed[3 * static_cast<std::size_t>(part.nodes[i]) + k])
+        B.row(static_cast<Eigen::Index>(3 * i + k)).setZero();
+  part.loads = std::move(B);
+  part.solver.condense_to_tail(part.loads);
+  place_inactive(part);
+  RowMatX none;
+  part.solver.extend_from_tail(MatX(part.schur.rows(), 0), part.loads, none, B);
+}
+
+// Which degrees of freedom of a piece are neither held nor dynamic: 3 for each of its nodes.
+std::vector<std::uint8_t> Condensation::quasistatic(const std::vector<std::uint8_t>& dynamic,
+                                                    const Part& part) const {
+  std::vector<std::uint8_t> active(3 * part.nodes.size());
+  for (std::size_t i = 0; i < part.nodes.size(); ++i)
+    for (std::size_t k = 0; k < 3; ++k)
+      active[3 * i + k] = !made_of_.fixed[3 * static_cast<std::size_t>(part.nodes[i]) + k];
+  for (const std::size_t t : part.tail)
+    if (dynamic[t]) std::fill_n(active.begin() + 3 * place_of_node_[representatives_[t]], 3, std::uint8_t{0});
+  return active;
+}
+
+Condensation::Missed Condensation::missed(const std::vector<std::uint8_t>& dynamic) {
+  Missed out;
+  for (Part& part : parts_) {
+    const bool known = part.modes.values.size() > part.modes.count;
+    const std::vector<std::uint8_t> active = quasistatic(dynamic, part);
+    if (!known && std::count(active.begin(), active.end(), std::uint8_t{1}) == part.modes.count) continue;
+    const PieceModes modes =
+        known ? part.modes
+              : lowest_modes(
+                    part.mass, active, [&](MatX& B) { solve_part(part, B); }, ModeChoice{});
+    const double f = frequency(modes.values[modes.count]);
+    if (!(f < out.frequency)) continue;
+    out.frequency = f;
+    double largest = -1;
+    for (std::size_t i = 0; i < part.nodes.size(); ++i) {
+      const double size = modes.shapes.block<3, 1>(3 * static_cast<Eigen::Index>(i), modes.count).norm();
+      if (size > largest) {
+        largest = size;
+        out.node = part.nodes[i];
+      }
+    }
+  }
+  return out;
+}
+
+// The modes of the present K, with the present dynamic nodes. They are followed from the last ones, or found
+// anew where other nodes are dynamic or held.
+void Condensation::update_modes(const std::vector<std::uint8_t>& dynamic, Part& part) {
+  std::vector<std::uint8_t> active = quasistatic(dynamic, part);
+  const QuasistaticSolve solve = [&](MatX& B) { solve_part(part, B); };
+  const MatX motions = part.motions;  // solves overwrite what the pass has left there
+  if (part.modes_active != active || !follow_modes(part.mass, solve, part.modes)) {
+    part.modes = lowest_modes(part.mass, active, solve, part.choice);
+    part.modes_active = std::move(active);
+    ++new_modes;
+  }
+  part.motions = motions;
+}
+
+void Condensation::add_modes(const Part& part, CondensedPiece& piece) {
+  const Eigen::Index r = piece.J.cols(), m = part.modes.count;
+  if (m == 0) return;
+  RowMatX J(piece.J.rows(), r + m);
+  J.leftCols(r) = piece.J;
+  J.rightCols(m) = part.modes.dynamic();
+  piece.J = std::move(J);
+  MatX S = MatX::Zero(r + m, r + m);
+  S.topLeftCorner(r, r) = piece.S;
+  S.bottomRightCorner(m, m).diagonal() = part.modes.values.head(m);
+  piece.S = std::move(S);
+  VecX k_w = VecX::Zero(r + m);
+  k_w.head(r) = piece.k_w;
+  piece.k_w = std::move(k_w);
+}
+
+// What modes carry of the quasistatic motion b = K_QQ^-1 f in the first column: Phi lambda^-1 Phiᵀ f, and
+// Phiᵀ f = Phiᵀ K_QQ b.
+void Condensation::leave_out_modes(Part& part) const {
+  const Eigen::Index m = part.modes.count;
+  if (part.choice.count == 0 || m == 0) return;
+  MatX carried = tall_product(part.modes.pull, part.motions.leftCols(1));
+  carried.array().colwise() /= part.modes.values.head(m).array();
+  subtract_product(part.modes.dynamic(), carried, part.motions.leftCols(1));
+}
+
+bool Condensation::has_modes() const {
+  return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.choice.count > 0; });
+}
+
+void Condensation::recall(const ModeMemory& memory) {
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    Part& part = parts_[p];
+    if (part.choice.count == 0) continue;
+    part.modes = {};
+    part.modes_active.clear();
+    if (memory.count.size() != parts_.size()) continue;
+    const auto vectors = static_cast<Eigen::Index>(memory.vectors[p]);
+    part.modes.count = static_cast<Index>(memory.count[p]);
+    const Eigen::Index n = 3 * static_cast<Eigen::Index>(model_.nodes());
+    const Eigen::Map<const MatX> shapes(memory.shapes.data(), n, vectors);
+    part.modes.shapes = gather(part, shapes);
+    for (const Index i : part.nodes)
+      for (std::size_t k = 0; k < 3; ++k)
+        part.modes_active.push_back(memory.active[3 * static_cast<std::size_t>(i) + k]);
+  }
+}
+
+std::string Condensation::misfit(const ModeMemory& memory) const {
+  if (memory.count.empty() && memory.vectors.empty() && memory.shapes.size() == 0 && memory.active.empty())
+    return {};  // before the first step
+  const auto count = static_cast<std::ptrdiff_t>(memory.count.size()),
+             parts = static_cast<std::ptrdiff_t>(parts_.size());
+  const std::ptrdiff_t n = 3 * static_cast<std::ptrdiff_t>(model_.nodes());
+  if (count != parts) return wrong_size("mode_count", count, parts);
+  if (memory.vectors.size() != memory.count.size())
+    return wrong_size("mode_vectors", static_cast<std::ptrdiff_t>(memory.vectors.size()), parts);
+  if (static_cast<std::ptrdiff_t>(memory.active.size()) != n)
+    return wrong_size("mode_active", static_cast<std::ptrdiff_t>(memory.active.size()), n);
+  std::int64_t most = 0;
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    const std::int64_t modes = memory.count[p], vectors = memory.vectors[p];
+    if (modes < 0 || modes > parts_[p].choice.count || vectors < modes || vectors > modes + kSpareModes)
+      return fmt::format("piece {} has {} modes of {} vectors, expected at most {} modes", p + 1, modes,
+                         vectors, parts_[p].choice.count);
+    most = std::max(most, vectors);
+  }
+  if (memory.shapes.size() != n * most) return wrong_size("mode_shapes", memory.shapes.size(), n * most);
+  return memory.shapes.allFinite() ? "" : "\"mode_shapes\" has a number that is not finite";
+}
+
+void Condensation::keep(ModeMemory& memory) const {
+  const Eigen::Index n = 3 * static_cast<Eigen::Index>(model_.nodes());
+  Eigen::Index most = 0;
+  for (const Part& part : parts_) most = std::max(most, part.modes.shapes.cols());
+  memory.shapes.setZero(n * most);
+  memory.count.clear();
+  memory.vectors.clear();
+  memory.active.assign(static_cast<std::size_t>(n), 0);
+  Eigen::Map<MatX> shapes(memory.shapes.data(), n, most);
+  for (const Part& part : parts_) {
+    memory.count.push_back(part.modes.count);
+    memory.vectors.push_back(part.modes.shapes.cols());
+    for (std::size_t i = 0; i < part.nodes.size() && part.modes.shapes.cols() > 0; ++i) {
+      shapes.block(3 * part.nodes[i], 0, 3, part.modes.shapes.cols()) =
+          part.modes.shapes.middleRows<3>(3 * static_cast<Eigen::Index>(i));
+      for (std::size_t k = 0; k < 3 && !part.modes_active.empty(); ++k)
+        memory.active[3 * static_cast<std::size_t>(part.nodes[i]) + k] = part.modes_active[3 * i + k];
+    }
+  }
+}
+
+}  // namespace limber

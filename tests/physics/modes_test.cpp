@@ -1,0 +1,380 @@
+// ConJac with dynamic modes: against dense eigenvalues, the full method, theory, and its own promises.
+#include "scenes.hpp"
+
+#include <limber/core/parallel.hpp>
+#include <limber/fem/assemble.hpp>
+#include <limber/methods/conjac/condensation.hpp>
+#include <limber/methods/conjac/dynamic_nodes.hpp>
+#include <limber/sim/hash.hpp>
+#include <limber/sim/static_solve.hpp>
+
+#include <gtest/gtest.h>
+#include <Eigen/Eigenvalues>
+#include <Eigen/Geometry>
+
+#include <cmath>
+#include <numbers>
+
+namespace limber::test {
+namespace {
+
+using nlohmann::json;
+
+std::shared_ptr<Scene> soft_modal_bar(int modes, const std::string& rule = "guarded") {
+  auto s = bar({.04, .04, .14}, {4, 4, 8}, 1e4, .4);
+  s->h = 5e-3;
+  use_conjac(*s, {}, conjac_options(rule));
+  if (modes > 0) s->method_options["dynamic"] = json::array({{{"modes", modes}}});
+  return s;
+}
+
+Diagnostics measured(const Simulation& sim) { return measure(sim.model(), sim.state(), {}); }
+
+// Angle by which the end of a bar has turned about its axis [rad].
+double end_twist(const Simulation& sim) {
+  double turn = 0, inertia = 0;
+  for (Index i = 0; i < sim.model().nodes(); ++i) {
+    const Vec3 p = sim.model().mesh.rest[i];
+    if (p.z() < .14 - 1e-9) continue;
+    const Vec3 r(p.x() - .02, p.y() - .02, 0), d = node(sim.state().x, i) - p;
+    turn += r.x() * d.y() - r.y() * d.x();
+    inertia += r.squaredNorm();
+  }
+  return turn / inertia;
+}
+
+void twist(Simulation& sim, double angle) {
+  State state = sim.state();
+  for (Index i = 0; i < sim.model().nodes(); ++i) {
+    const Vec3 p = sim.model().mesh.rest[i];
+    const Eigen::Rotation2Dd turn(angle * p.z() / .14);
+    const Vec2 q = turn * Vec2(p.x() - .02, p.y() - .02);
+    node(state.x, i) = Vec3(q.x() + .02, q.y() + .02, p.z());
+  }
+  sim.restore(state);
+}
+
+// The modes at rest are the lowest eigenpairs of the dense problem, with and without dynamic nodes, and
+// following them from a neighbouring shape leads to the same.
+TEST(Modes, AreTheLowestEigenpairs) {
+  for (const std::vector<Vec3>& nodes : {std::vector<Vec3>{}, std::vector<Vec3>{{.02, .02, .14}}}) {
+    auto s = bar({.04, .04, .14}, {3, 3, 5}, 1e4, .4);
+    use_conjac(*s, nodes);
+    Simulation sim = simulate(s);
+    const Model& model = sim.model();
+    StepInput in;
+    script_input(model, sim.state(), s->h, in);
+    VecX x = sim.state().x;
+    fem::Assembled system;
+    fem::assemble(*model.elements, x, in.activation, system);
+    const DynamicNodes chosen =
+        choose_dynamic_nodes(model, ConJacOptions::read(model.scene->method_options).dynamic);
+    std::vector<std::uint8_t> taken = in.fixed;
+    for (const Index i : chosen.nodes) std::fill_n(taken.begin() + 3 * i, 3, std::uint8_t{1});
+    std::vector<Eigen::Index> Q;
+    for (Eigen::Index d = 0; d < x.size(); ++d)
+      if (!taken[static_cast<std::size_t>(d)]) Q.push_back(d);
+    MatX K(x.size(), x.size());
+    for (Eigen::Index d = 0; d < x.size(); ++d) {
+      VecX y;
+      multiply(system.K, VecX::Unit(x.size(), d), y);
+      K.col(d) = y;
+    }
+    const VecX mass = model.mass(Q);
+    const Eigen::GeneralizedSelfAdjointEigenSolver<MatX> exact(MatX(K(Q, Q)), MatX(mass.asDiagonal()));
+
+    Condensation c(model, chosen.nodes, {{6, 0}}, {}, false);
+    PhaseClock clock;
+    ContactStep contact;
+    contact.begin(model.contact, {}, x, sim.state().v, Vec3::Zero(), s->h, 0);
+    const auto modes_at = [&](const VecX& shape) {
+      EXPECT_TRUE(c.assemble(shape, in, contact, clock));
+      VecX b = VecX::Zero(x.size());
+      const std::vector<std::uint8_t> dynamic(chosen.nodes.size(), 1);
+      EXPECT_TRUE(c.condense(dynamic, contact, b, sim.state().v, b, clock));
+      return c.modes(0).values.head(6).eval();
+    };
+    const VecX expected = exact.eigenvalues().head(6);
+    EXPECT_LT(((modes_at(x) - expected).cwiseQuotient(expected)).cwiseAbs().maxCoeff(), 1e-7);
+    EXPECT_EQ(c.new_modes, 1);
+    const MatX M = model.mass.asDiagonal();
+    const MatX phi = c.modes(0).shapes.leftCols(6);
+    EXPECT_LT((phi.transpose() * M * phi - MatX::Identity(6, 6)).norm(), 1e-9);
+    const MatX off = K * phi - c.modes(0).pull;
+    EXPECT_LT(MatX(off(Q, Eigen::all)).norm(), 1e-6 * c.modes(0).pull.norm());
+    // Away and back, a sweep at a time.
+    VecX bent = x;
+    for (Index i = 0; i < model.nodes(); ++i) bent[3 * i] += 1.5 * x[3 * i + 2] * x[3 * i + 2];
+    modes_at(bent);
+    EXPECT_EQ(c.new_modes, 0);
+    for (int k = 0; k < 6; ++k) modes_at(x);
+    EXPECT_LT(((modes_at(x) - expected).cwiseQuotient(expected)).cwiseAbs().maxCoeff(), 1e-6);
+    EXPECT_EQ(c.new_modes, 0);
+  }
+}
+
+// All modes, or nodes and all other modes, span everything: the paper's rule is then VANILLA's.
+TEST(Modes, AllOfThemAreVanilla) {
+  for (const bool nodes : {false, true}) {
+    auto full = bar({.04, .04, .06}, {3, 3, 4}, 2e4, .45);
+    full->gravity = {0, -9.81, 0};
+    full->damping_mass = .3;
+    full->damping_stiffness = 1e-3;
+    MotionKey start, end;
+    end.t = .1;
+    end.translation = {0, .01, .005};
+    end.rotation = {0, 0, .5};
+    full->constraints[0].motion = {start, end};
+    auto reduced = std::make_shared<Scene>(*full);
+    use_vanilla(*full, .7);
+    json options = conjac_options("linear-implicit");
+    options["beta"] = .7;
+    use_conjac(*reduced, nodes ? std::vector<Vec3>{{0, 0, .06}, {.04, .02, .04}} : std::vector<Vec3>{},
+               options);
+    reduced->method_options["dynamic"].push_back({{"modes", 81}});
+    Simulation a = simulate(full), b = simulate(reduced);
+    for (int k = 0; k < 40; ++k) {
+      a.step();
+      EXPECT_EQ(b.step().dofs, 81);
+      ASSERT_LT((a.state().x - b.state().x).cwiseAbs().maxCoeff(), 1e-9) << "step " << k;
+    }
+    EXPECT_GT(measured(a).max_displacement, 5e-3);
+  }
+}
+
+TEST(Modes, RestWhereStaticsSays) {
+  for (const char* rule : {"guarded", "linear-implicit", "trapezoidal", "modal", "midpoint"}) {
+    auto s = soft_modal_bar(4, rule);
+    s->gravity = {0, -9.81, 0};
+    s->damping_mass = 15;
+    Simulation sim = simulate(s);
+    run(sim, 1200);
+    EXPECT_LT(measured(sim).max_speed, 1e-8) << rule;
+    StepInput in;
+    State state = initial_state(sim.model());
+    script_input(sim.model(), state, s->h, in);
+    ASSERT_TRUE(solve_static(sim.model(), in, state.x, 1e-12).converged);
+    EXPECT_LT((sim.state().x - state.x).cwiseAbs().maxCoeff() / sim.model().size, 1e-8) << rule;
+  }
+}
+
+// A small swing in the first mode has its frequency, and its energy stays in that mode.
+TEST(Modes, TheFirstModeSwingsAtItsFrequency) {
+  auto s = soft_modal_bar(4);
+  s->h = 2e-3;
+  s->end = 5;
+  Simulation sim = simulate(s);
+  sim.step();  // makes the modes
+  const ConJacMemory& memory = *memory_of<ConJacMemory>(sim.state());
+  ASSERT_EQ(memory.modes.count, std::vector<std::int64_t>{4});
+  const VecX phi = memory.modes.shapes.head(sim.state().x.size());
+  fem::Assembled system;
+  fem::assemble(*sim.model().elements, sim.state().x, {}, system);
+  VecX Kphi;
+  multiply(system.K, phi, Kphi);
+  const double f = std::sqrt(phi.dot(Kphi)) / (2 * std::numbers::pi);
+  State state = sim.state();
+  state.v = 1e-4 * phi;
+  sim.restore(state);
+  const double energy = measured(sim).kinetic;
+  std::vector<double> up;
+  double before = 0;
+  while (!sim.done() && up.size() < 4) {
+    const StepReport report = sim.step();
+    EXPECT_NEAR(report.extra.at("mode_energy/1"), energy, .01 * energy);
+    EXPECT_LT(report.extra.at("mode_energy/2"), .01 * energy);
+    const double q = phi.dot(sim.model().mass.cwiseProduct(sim.state().x - initial_state(sim.model()).x));
+    if (before < 0 && q >= 0) up.push_back(sim.state().t - s->h * q / (q - before));
+    before = q;
+  }
+  ASSERT_EQ(up.size(), 4u);
+  EXPECT_NEAR(3 / (up[3] - up[0]), f, 2e-3 * f);
+}
+
+// Nodes on the axis of a bar cannot carry torsion at all; modes can. Reference: the full method with steps of
+// a twentieth.
+TEST(Modes, CarryTorsion) {
+  const auto angles = [](std::shared_ptr<Scene> s, int every) {
+    s->end = .2;
+    Simulation sim = simulate(s);
+    twist(sim, std::numbers::pi / 4);
+    VecX out(40);
+    for (Eigen::Index k = 0; k < out.size(); ++k) {
+      run(sim, every);
+      out[k] = end_twist(sim);
+    }
+    return out;
+  };
+  auto full = soft_modal_bar(0), nodes = soft_modal_bar(0), modes = soft_modal_bar(6);
+  use_vanilla(*full, .5);
+  full->h = 2.5e-4;
+  use_conjac(*nodes, {{.02, .02, .035}, {.02, .02, .07}, {.02, .02, .105}, {.02, .02, .14}});
+  const VecX reference = angles(full, 20);
+  const auto error = [&](const VecX& a) { return (a - reference).norm() / reference.norm(); };
+  EXPECT_GT(error(angles(nodes, 1)), .8);
+  EXPECT_LT(error(angles(modes, 1)), .2);
+}
+
+// The guard holds: energy after a violent release never grows, and a swing from a bent shape at rest keeps
+// nearly all of it.
+TEST(Modes, KeepEnergyAndNeverGainIt) {
+  for (const double pull : {.015, .6}) {
+    auto s = soft_modal_bar(6);
+    Simulation sim = simulate(s);
+    State state = sim.state();
+    StepInput in;
+    script_input(sim.model(), state, s->h, in);
+    for (int k = 1; k <= 5; ++k) {
+      for (Index i = 0; i < sim.model().nodes(); ++i)
+        if (sim.model().mesh.rest[i].z() > .14 - 1e-9)
+          node(in.force, i) =
+              .2 * k * pull * 1e4 * .04 * .04 / 16 * (pull > .1 ? Vec3(.2, 0, 1) : Vec3(1, 0, 0));
+      ASSERT_TRUE(solve_static(sim.model(), in, state.x, 1e-8).converged);
+    }
+    sim.restore(state);
+    const double start = measured(sim).total();
+    for (int k = 0; k < 100; ++k) {
+      sim.step();
+      ASSERT_LT(measured(sim).total(), 1.002 * start) << "step " << k;
+    }
+    if (pull < .1) {
+      EXPECT_GT(measured(sim).total(), .9 * start);
+    }
+  }
+}
+
+// A body that nothing holds falls as a point does, undeformed, and keeps momentum and spin.
+TEST(Modes, FreeBodiesFallAndSpin) {
+  auto s = bar({.04, .04, .14}, {4, 4, 8}, 3e4, .4, false);
+  s->h = 5e-3;
+  s->gravity = {0, -9.81, 0};
+  use_conjac(*s, {});
+  s->method_options["dynamic"] = json::array({{{"modes", 6}}});
+  Simulation sim = simulate(s);
+  run(sim, 40);
+  const double t = sim.state().t;
+  EXPECT_NEAR(measured(sim).momentum.y(), -9.81 * t * sim.model().mass.sum() / 3, 1e-9);
+  EXPECT_LT(measured(sim).elastic, 1e-12);
+
+  auto spin = std::make_shared<Scene>(*s);
+  spin->gravity.setZero();
+  spin->bodies[0].velocity = {.1, 0, 0};
+  spin->bodies[0].angular_velocity = {2, 1, 0};
+  Simulation turning = simulate(spin);
+  const Diagnostics before = measured(turning);
+  run(turning, 100);
+  const Diagnostics after = measured(turning);
+  EXPECT_LT((after.momentum - before.momentum).norm(), 1e-9 * before.momentum.norm());
+  EXPECT_LT((after.angular_momentum - before.angular_momentum).norm(), .05 * before.angular_momentum.norm());
+}
+
+// A ball falls on a floor and comes to rest on it.
+TEST(Modes, TouchAnObstacleAndComeToRest) {
+  auto s = bar({.1, .1, .1}, {5, 5, 5}, 5e4, .4, false);
+  s->h = 5e-3;
+  s->gravity = {0, 0, -9.81};
+  s->damping_stiffness = 4e-3;
+  ObstacleSpec floor;
+  floor.shape = "plane";
+  floor.normal = {0, 0, 1};
+  s->obstacles.push_back(floor);
+  s->bodies[0].rotation = {.5, .2, 0};
+  s->bodies[0].translation = {0, 0, .08};
+  use_conjac(*s, {});
+  s->method_options["dynamic"] = json::array({{{"modes", 6}}});
+  Simulation sim = simulate(s);
+  double least = measured(sim).total();
+  const double fall = least;
+  for (int k = 0; k < 500; ++k) {
+    sim.step();
+    const double e = measured(sim).total();
+    EXPECT_LT(e - least, 3e-3 * fall) << "step " << k;
+    least = std::min(least, e);
+  }
+  EXPECT_LT(measured(sim).max_speed, 1e-3);
+  EXPECT_GT(measured(sim).center_of_mass.z(), .045);
+}
+
+// Two bars with modes move as each does alone; a run in parts and with any number of threads has the same
+// bits.
+TEST(Modes, OfSeveralBodiesAndAfterARestart) {
+  const auto scene = [](bool first, bool second) {
+    auto s = bar({.03, .03, .12}, {3, 3, 7}, 2e4, .4);
+    s->h = 5e-3;
+    s->gravity = {0, -9.81, 0};
+    s->constraints[0].nodes.kind = "formula";
+    s->constraints[0].nodes.name = "z < 1e-6";
+    BodySpec other = s->bodies[0];
+    other.name = "other";
+    other.translation = {.2, 0, 0};
+    other.material.young = {5e4};
+    if (!first) s->bodies.clear();
+    if (second) s->bodies.push_back(other);
+    use_conjac(*s, {}, conjac_options("midpoint"));
+    s->method_options["dynamic"] = json::array({{{"modes", 5}}});
+    return s;
+  };
+  Simulation both = simulate(scene(true, true)), first = simulate(scene(true, false)),
+             second = simulate(scene(false, true));
+  run(both, 30);
+  run(first, 30);
+  run(second, 30);
+  const Eigen::Index n = first.state().x.size();
+  EXPECT_LT((both.state().x.head(n) - first.state().x).cwiseAbs().maxCoeff(), 1e-9);
+  EXPECT_LT((both.state().x.tail(n) - second.state().x).cwiseAbs().maxCoeff(), 1e-9);
+
+  Simulation whole = simulate(scene(true, true));
+  run(whole, 12);
+  const int threads_before = threads();
+  for (const int count : {1, 2}) {
+    set_threads(count);
+    Simulation one = simulate(scene(true, true));
+    run(one, 7);
+    Simulation two = simulate(scene(true, true));
+    two.restore(one.state());
+    run(two, 5);
+    EXPECT_EQ(hash_state(two.state()), hash_state(whole.state()));
+  }
+  set_threads(threads_before);
+}
+
+// A cut leaves pieces with modes of their own; when a hold ends, the modes are those without it.
+TEST(Modes, AreFoundAgainAfterACutAndARelease) {
+  auto s = soft_modal_bar(5);
+  s->gravity = {0, -9.81, 0};
+  ConstraintSpec hand;
+  hand.nodes.kind = "set";
+  hand.nodes.name = "z1";
+  hand.until = .02;
+  s->constraints.push_back(hand);
+  EventSpec cut;
+  cut.time = .05;
+  cut.point = {.02, .02, .08};
+  cut.normal = {0, 0, 1};
+  s->events.push_back(cut);
+  Simulation sim = simulate(s);
+  std::vector<int> made;
+  for (int k = 0; k < 40; ++k) {
+    const StepReport r = sim.step();
+    if (r.extra.at("new_modes") > 0) made.push_back(k);
+    ASSERT_TRUE(sim.state().x.allFinite());
+  }
+  EXPECT_EQ(made, (std::vector<int>{0, 4, 10}));
+  EXPECT_EQ(memory_of<ConJacMemory>(sim.state())->modes.count, (std::vector<std::int64_t>{5, 5}));
+}
+
+TEST(Modes, BelowAFrequency) {
+  auto s = soft_modal_bar(12);
+  Simulation twelve = simulate(s);
+  twelve.step();
+  const double all = twelve.step().extra.at("followed_below");
+  auto below = soft_modal_bar(1);
+  below->method_options["dynamic"] = json::array({{{"below", .999 * all}}});
+  Simulation sim = simulate(below);
+  const StepReport r = sim.step();
+  EXPECT_EQ(r.dofs, 12);
+  EXPECT_NEAR(r.extra.at("followed_below"), all, 1e-6 * all);
+}
+
+}  // namespace
+}  // namespace limber::test
