@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -86,6 +87,9 @@ struct ReplayTopology {
   std::vector<std::string> regions;         // names of the values of the element field "region"
   std::vector<ReplayField> node_fields;     // constants: "candidate", ...
   std::vector<ReplayField> element_fields;  // constants: "young", "region", "fibre", ...
+  // Of a reduced method: the functions that displacements are sums of, one row a node; empty: there are none.
+  std::vector<float> basis;
+  Index functions = 0;
 
   Index node_count() const { return static_cast<Index>(rest.size() / 3); }
   Index element_count() const { return static_cast<Index>(elements.size()); }
@@ -96,6 +100,9 @@ struct ReplayFrame {
   std::int64_t step = 0;  // steps done
   Index topology = 0;     // set by the writer: index of the topology that the frame belongs to
   std::vector<float> x;   // positions, 3n [m]
+  // x = rest + basis coordinates, three numbers for each function: written instead of x where they are given.
+  // Readers have x in any case.
+  std::vector<float> coordinates;
   std::vector<ReplayField> node_fields;
   std::vector<ReplayField> element_fields;
   std::vector<ReplayPose> obstacles;  // one per obstacle of the header
@@ -142,7 +149,7 @@ class ReplayWriter {
   std::unique_ptr<std::FILE, Close> file_;
   int level_ = 1;
   Index topologies_ = 0, frames_ = 0;
-  Index nodes_ = 0, elements_ = 0;  // of the current topology
+  Index nodes_ = 0, elements_ = 0, functions_ = 0;  // of the current topology
   std::size_t obstacles_ = 0;
   std::vector<ReplayRow> rows_;  // not yet written
 };
@@ -184,6 +191,7 @@ class ReplayReader {
   friend class ReplayWriter;
   void add(Chunk chunk, const std::string& payload);
   std::string payload(const Chunk& chunk) const;
+  std::shared_ptr<const ReplayTopology> basis_of(Index topology) const;
 
   std::filesystem::path path_;
   std::uint64_t good_end_ = 0;  // everything before it was read
@@ -195,6 +203,13 @@ class ReplayReader {
   std::vector<ReplayRow> rows_;
   bool finished_ = false;
   nlohmann::json summary_;
+  // Rest and basis of the topology that was last asked for; frames are read by several threads.
+  struct KeptBasis {
+    std::mutex mutex;
+    Index topology = -1;
+    std::shared_ptr<const ReplayTopology> value;
+  };
+  std::unique_ptr<KeptBasis> kept_ = std::make_unique<KeptBasis>();
 };
 
 }  // namespace limber

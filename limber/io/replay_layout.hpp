@@ -87,6 +87,7 @@ class Cursor {
     return out;
   }
   std::vector<ReplayField> fields(std::size_t count);
+  bool at_end() const { return at_ == data_.size(); }
   // A count of items that take at least `bytes` each: no more than can still follow.
   std::size_t bounded(std::size_t count, std::size_t bytes) const {
     if (count > (data_.size() - at_) / bytes) damaged("a list with an impossible length");

@@ -1,4 +1,5 @@
 #include <limber/core/error.hpp>
+#include <limber/core/parallel.hpp>
 #include <limber/io/file.hpp>
 #include <limber/io/replay_layout.hpp>
 
@@ -27,6 +28,19 @@ auto parsed(const std::filesystem::path& path, const std::string& data, const st
                             "limber, or is damaged",
                             path.string(), part, e.what()));
   }
+}
+
+// rest + basis coordinates.
+std::vector<float> expanded(const ReplayTopology& t, const std::vector<float>& coordinates) {
+  using Rows = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  std::vector<float> x = t.rest;
+  const Eigen::Map<const Rows> basis(t.basis.data(), t.node_count(), t.functions),
+      u(coordinates.data(), t.functions, 3);
+  parallel_ranges(t.node_count(), 2048, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+    Eigen::Map<Rows>(x.data() + 3 * begin, end - begin, 3).noalias() +=
+        basis.middleRows(begin, end - begin) * u;
+  });
+  return x;
 }
 
 }  // namespace
@@ -182,8 +196,30 @@ ReplayTopology ReplayReader::topology(Index i) const {
     for (std::string& r : t.regions) r = c.string();
     t.node_fields = c.fields(static_cast<std::size_t>(n));
     t.element_fields = c.fields(static_cast<std::size_t>(m));
+    if (!c.at_end()) {
+      t.functions = c.get<Index>();
+      t.basis = c.floats();
+      if (t.functions <= 0 || t.functions >= n ||
+          t.basis.size() != static_cast<std::size_t>(n) * static_cast<std::size_t>(t.functions))
+        damaged("a basis with a wrong length");
+    }
     return t;
   });
+}
+
+// Rest positions and basis of a topology; frames ask for the same one again and again.
+std::shared_ptr<const ReplayTopology> ReplayReader::basis_of(Index i) const {
+  const std::lock_guard lock(kept_->mutex);
+  if (kept_->topology != i) {
+    ReplayTopology whole = topology(i);
+    auto part = std::make_shared<ReplayTopology>();
+    part->rest = std::move(whole.rest);
+    part->basis = std::move(whole.basis);
+    part->functions = whole.functions;
+    kept_->value = std::move(part);
+    kept_->topology = i;
+  }
+  return kept_->value;
 }
 
 ReplayFrame ReplayReader::frame(Index i) const {
@@ -195,7 +231,13 @@ ReplayFrame ReplayReader::frame(Index i) const {
     f.t = c.get<double>();
     f.topology = c.get<std::int32_t>();
     f.x = c.floats();
-    if (f.x.size() != 3 * static_cast<std::size_t>(topology.nodes)) damaged("positions with a wrong length");
+    if (f.x.size() != 3 * static_cast<std::size_t>(topology.nodes)) {
+      const auto reduced = basis_of(chunk.topology);
+      if (reduced->functions == 0 || f.x.size() != 3 * static_cast<std::size_t>(reduced->functions))
+        damaged("positions with a wrong length");
+      f.coordinates = std::move(f.x);
+      f.x = expanded(*reduced, f.coordinates);
+    }
     f.node_fields = c.fields(static_cast<std::size_t>(topology.nodes));
     f.element_fields = c.fields(static_cast<std::size_t>(topology.elements));
     f.obstacles.resize(header_.obstacles.size());

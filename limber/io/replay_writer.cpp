@@ -57,6 +57,7 @@ ReplayWriter ReplayWriter::resume(const std::filesystem::path& path, std::int64_
         const ReplayTopology t = reader.topology(w.topologies_++);
         w.nodes_ = t.node_count();
         w.elements_ = t.element_count();
+        w.functions_ = t.functions;
       }
     }
   }
@@ -86,6 +87,12 @@ void ReplayWriter::add_topology(const ReplayTopology& t) {
   const auto n = static_cast<std::size_t>(t.node_count());
   if (t.rest.size() != 3 * n || t.surface_element.size() != t.surface.size())
     throw Error(ErrorKind::kUsage, "recording: the topology's arrays do not fit together");
+  // A frame says by the number of its coordinates what they are.
+  if (t.functions < 0 || t.basis.size() != n * static_cast<std::size_t>(t.functions) ||
+      (t.functions > 0 && t.functions >= t.node_count()))
+    throw Error(ErrorKind::kUsage,
+                fmt::format("recording: a basis of {} numbers for {} functions of {} nodes", t.basis.size(),
+                            t.functions, n));
   std::string out;
   put(out, t.step);
   put(out, t.node_count());
@@ -105,10 +112,15 @@ void ReplayWriter::add_topology(const ReplayTopology& t) {
   for (const std::string& r : t.regions) put_string(out, r);
   put_fields(out, t.node_fields, n, "node", level_);
   put_fields(out, t.element_fields, t.elements.size(), "element", level_);
+  if (t.functions > 0) {
+    put(out, t.functions);
+    put_array(out, Type::kFloat, reinterpret_cast<const char*>(t.basis.data()), t.basis.size(), level_);
+  }
   write_chunk(kTopology, out);
   ++topologies_;
   nodes_ = t.node_count();
   elements_ = t.element_count();
+  functions_ = t.functions;
 }
 
 void ReplayWriter::add_row(const ReplayRow& row) { rows_.push_back(row); }
@@ -121,18 +133,20 @@ void ReplayWriter::flush() {
 
 void ReplayWriter::add_frame(const ReplayFrame& f) {
   if (topologies_ == 0) throw Error(ErrorKind::kUsage, "recording: a frame before the first topology");
-  if (f.x.size() != 3 * static_cast<std::size_t>(nodes_) || f.obstacles.size() != obstacles_)
+  const std::vector<float>& x = f.coordinates.empty() ? f.x : f.coordinates;
+  const Index expected = 3 * (f.coordinates.empty() ? nodes_ : functions_);
+  if (x.size() != static_cast<std::size_t>(expected) || f.obstacles.size() != obstacles_)
     throw Error(
         ErrorKind::kUsage,
         fmt::format("recording: frame of step {} has {} coordinates and {} obstacle poses; expected {} "
                     "and {}",
-                    f.step, f.x.size(), f.obstacles.size(), 3 * nodes_, obstacles_));
+                    f.step, x.size(), f.obstacles.size(), expected, obstacles_));
   flush();
   std::string out;
   put(out, f.step);
   put(out, f.t);
   put(out, static_cast<std::int32_t>(topologies_ - 1));
-  put_array(out, Type::kFloat, reinterpret_cast<const char*>(f.x.data()), f.x.size(), level_);
+  put_array(out, Type::kFloat, reinterpret_cast<const char*>(x.data()), x.size(), level_);
   put_fields(out, f.node_fields, static_cast<std::size_t>(nodes_), "node", level_);
   put_fields(out, f.element_fields, static_cast<std::size_t>(elements_), "element", level_);
   for (const ReplayPose& p : f.obstacles) {

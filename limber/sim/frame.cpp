@@ -282,9 +282,19 @@ ReplayTopology replay_topology(const Simulation& simulation) {
     out.element_fields.push_back(replay_field("cloth", cloth));
   }
   for (const std::string& name : method.constant) {
-    Field field{1, method.node.at(name)};
-    field.values.resize(out.rest.size() / 3, 0.0);
-    out.node_fields.push_back(replay_field(name, field, method.units));
+    const auto per_node = method.node.find(name);
+    const bool of_nodes = per_node != method.node.end();
+    Field field{1, of_nodes ? per_node->second : method.element.at(name)};
+    field.values.resize(of_nodes ? out.rest.size() / 3 : out.elements.size(), 0.0);
+    (of_nodes ? out.node_fields : out.element_fields).push_back(replay_field(name, field, method.units));
+  }
+  const MatX* basis = simulation.basis();
+  if (basis && basis->rows() == static_cast<Eigen::Index>(out.rest.size() / 3) &&
+      basis->cols() < basis->rows()) {
+    out.functions = static_cast<Index>(basis->cols());
+    out.basis.resize(static_cast<std::size_t>(basis->size()));
+    Eigen::Map<Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>(
+        out.basis.data(), basis->rows(), basis->cols()) = basis->cast<float>();
   }
   return out;
 }
@@ -295,13 +305,19 @@ ReplayFrame replay_frame(const Simulation& simulation, const FrameFields& fields
   ReplayFrame out;
   out.t = state.t;
   out.step = state.step;
-  for (const double value : fields.x) out.x.push_back(static_cast<float>(value));
+  const VecX* u = simulation.coordinates();
+  if (u && fields.x.size() == state.x.size() && u->size() < state.x.size()) {
+    for (const double value : *u) out.coordinates.push_back(static_cast<float>(value));
+  } else {
+    for (const double value : fields.x) out.x.push_back(static_cast<float>(value));
+  }
   // The page makes the displacement from the positions, and what is constant stands in the topology.
   for (const auto& [name, field] : fields.node)
     if (name != "displacement" && name != "mass" && !fields.constant.contains(name))
       out.node_fields.push_back(replay_field(name, field, fields.units));
   for (const auto& [name, field] : fields.element)
-    if (name != "young" && name != "poisson" && name != "density" && name != "region")
+    if (name != "young" && name != "poisson" && name != "density" && name != "region" &&
+        !fields.constant.contains(name))
       out.element_fields.push_back(replay_field(name, field, fields.units));
   for (const Obstacle& o : obstacles) {
     const Placement at = placement_at(o, state.t);

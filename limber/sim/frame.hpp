@@ -18,7 +18,7 @@ struct FrameFields {
   std::map<std::string, Field> node, element;
   VecX x;  // positions of everything that is shown: nodes, then the links' triangles [m]
   std::map<std::string, std::string> units;  // of the method's own
-  std::set<std::string> constant;            // node fields that the topology holds already
+  std::set<std::string> constant;            // fields that the topology holds already
 };
 
 // The fields that the scene's output asks for, and those of the method. `input`: forces, held nodes and

@@ -5,6 +5,7 @@
 #include <limber/mesh/surface.hpp>
 #include <limber/mesh/surface_tree.hpp>
 
+#include <Eigen/Geometry>
 #include <algorithm>
 #include <array>
 #include <map>

@@ -38,22 +38,31 @@ Script::Script(const Model& model) : model_(model) {
   input_.force.setZero(3 * model.nodes());
   input_.fixed = plane_;
   input_.fixed_velocity.setZero(3 * model.nodes());
-  holding_.assign(model.holds.size(), 0);
+  input_.holding.assign(model.holds.size(), 0);
+  input_.loading.assign(model.loads.size(), 0.0);
   moving_.assign(model.holds.size(), 0);
-  grown_.assign(model.loads.size(), 0.0);
   input_.gravity = model.scene->gravity;
   input_.activation.resize(model.scene->activations.size());
 }
 
-const StepInput& Script::at(const State& state, double h) {
+const StepInput& Script::at(const State& state, double h, bool nodal) {
   const Scene& scene = *model_.scene;
   input_.t = state.t;
   input_.h = h;
-  fill_holds(state, h);
-  fill_loads(state.t, h);
+  changed_holds_ |= look_at_holds(state.t, h);
+  changed_loads_ |= look_at_loads(state.t, h);
+  if (nodal) {
+    fill_holds(&state);
+    fill_loads();
+  }
   for (std::size_t c = 0; c < scene.activations.size(); ++c)
     input_.activation[c] = activation_at(scene.activations[c].keys, state.t + h);
-  filled_ = true;
+  return input_;
+}
+
+const StepInput& Script::input() {
+  if (changed_holds_) fill_holds(nullptr);
+  fill_loads();
   return input_;
 }
 
@@ -64,68 +73,83 @@ bool Script::needs_positions(double t, double h) const {
   });
 }
 
-// Later holds win where they share nodes, so that all are written again when one begins or ends; as long as
-// none does, only those that move are.
-void Script::fill_holds(const State& state, double h) {
-  const Scene& scene = *model_.scene;
-  const double t = state.t;
-  bool changed = !filled_, moves = false;
+// True: one begins or ends.
+bool Script::look_at_holds(double t, double h) {
+  bool changed = false;
   for (std::size_t k = 0; k < model_.holds.size(); ++k) {
-    const ConstraintSpec& spec = scene.constraints[model_.holds[k].constraint];
+    const ConstraintSpec& spec = model_.scene->constraints[model_.holds[k].constraint];
     const bool now = active(t, h, spec.from, spec.until);
-    changed |= now != (holding_[k] != 0);
-    holding_[k] = now;
+    changed |= now != (input_.holding[k] != 0);
+    input_.holding[k] = now;
     moving_[k] = now && !spec.motion.empty();
-    moves |= moving_[k] != 0;
   }
-  if (!changed && !moves) return;
-  if (changed) {
+  return changed;
+}
+
+// Later holds win where they share nodes, so that all are written again when one begins or ends; as long as
+// none does, only those that move are. Without a state nobody asks for velocities.
+void Script::fill_holds(const State* state) {
+  const Scene& scene = *model_.scene;
+  const double t = input_.t, h = input_.h;
+  const bool moves = std::find(moving_.begin(), moving_.end(), 1) != moving_.end();
+  if (!changed_holds_ && !moves) return;
+  if (changed_holds_) {
     input_.fixed = plane_;
     input_.fixed_velocity.setZero();
   }
+  changed_holds_ = false;
   for (std::size_t k = 0; k < model_.holds.size(); ++k) {
-    if (!holding_[k]) continue;
+    if (!input_.holding[k]) continue;
     const ConstraintSpec& spec = scene.constraints[model_.holds[k].constraint];
     // The motion over this step, as one similarity: T(t + h) T(t)^-1.
+    const bool moving = moving_[k] && state;
     KeyPose from, to;
-    if (moving_[k]) {
+    if (moving) {
       from = key_pose(spec.motion, spec.interpolation, t);
       to = key_pose(spec.motion, spec.interpolation, t + h);
     }
     const Mat3 turn = (to.scale / from.scale) * to.R * from.R.transpose();
     for (const Index i : model_.holds[k].nodes) {
-      const Vec3 x = node(state.x, i);
-      const Vec3 x1 = spec.center + to.translation + turn * (x - spec.center - from.translation);
+      Vec3 x = Vec3::Zero(), x1 = Vec3::Zero();
+      if (moving) {
+        x = node(state->x, i);
+        x1 = spec.center + to.translation + turn * (x - spec.center - from.translation);
+      }
       for (int axis = 0; axis < 3; ++axis) {
         if (spec.axes.find("xyz"[axis]) == std::string::npos) continue;
         const auto dof = 3 * static_cast<std::size_t>(i) + static_cast<std::size_t>(axis);
         input_.fixed[dof] = 1;
-        input_.fixed_velocity[static_cast<Eigen::Index>(dof)] = moving_[k] ? (x1[axis] - x[axis]) / h : 0.0;
+        input_.fixed_velocity[static_cast<Eigen::Index>(dof)] = moving ? (x1[axis] - x[axis]) / h : 0.0;
       }
     }
   }
 }
 
-void Script::fill_loads(double t, double h) {
-  const Scene& scene = *model_.scene;
-  bool changed = !filled_;
+// True: a load's share is another one than before.
+bool Script::look_at_loads(double t, double h) {
+  bool changed = false;
   for (std::size_t k = 0; k < model_.loads.size(); ++k) {
-    const ForceSpec& spec = scene.forces[model_.loads[k].force];
+    const ForceSpec& spec = model_.scene->forces[model_.loads[k].force];
     double grown = 0;
     if (active(t, h, spec.from, spec.until))
       grown = spec.ramp > 0 ? std::min(1.0, (t + h - spec.from) / spec.ramp) : 1.0;
-    changed |= grown != grown_[k];
-    grown_[k] = grown;
+    changed |= grown != input_.loading[k];
+    input_.loading[k] = grown;
   }
-  if (!changed) return;
+  return changed;
+}
+
+void Script::fill_loads() {
+  if (!changed_loads_) return;
+  changed_loads_ = false;
   input_.force.setZero();
   for (std::size_t k = 0; k < model_.loads.size(); ++k) {
-    if (grown_[k] == 0) continue;
+    if (input_.loading[k] == 0) continue;
     const Load& load = model_.loads[k];
-    const ForceSpec& spec = scene.forces[load.force];
+    const ForceSpec& spec = model_.scene->forces[load.force];
     for (const Index i : load.nodes) {
       const double m = model_.mass[3 * i];
-      node(input_.force, i) += grown_[k] * m * (spec.force / load.mass + spec.acceleration);
+      node(input_.force, i) += input_.loading[k] * m * (spec.force / load.mass + spec.acceleration);
     }
   }
 }

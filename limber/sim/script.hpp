@@ -11,24 +11,26 @@ class Script {
   explicit Script(const Model& model);
 
   // What the script says about the step from state.t to state.t + h; the same numbers as script_input()
-  // gives. Looks at positions of moving holds only. Valid until the next call.
-  const StepInput& at(const State& state, double h);
+  // gives. Looks at positions of moving holds only, and at none where `nodal` is false: forces and holds of
+  // nodes are then left as they were. Valid until the next call.
+  const StepInput& at(const State& state, double h, bool nodal = true);
   // Whether it looks at positions in the step from t to t + h: some hold moves.
   bool needs_positions(double t, double h) const;
-  // Of the last step.
-  const StepInput& input() const { return input_; }
+  // Of the last step, with forces and held degrees of freedom of the nodes (velocities of moving holds only
+  // where at() was asked for them).
+  const StepInput& input();
 
  private:
-  void fill_holds(const State& state, double h);
-  void fill_loads(double t, double h);
+  bool look_at_holds(double t, double h);
+  bool look_at_loads(double t, double h);
+  void fill_holds(const State* state);
+  void fill_loads();
 
   const Model& model_;
   StepInput input_;
-  std::vector<std::uint8_t> plane_;  // degrees of freedom that plane bodies never have
-  std::vector<std::uint8_t> holding_,
-      moving_;                 // of each hold: whether it was active in the last step, and moved
-  std::vector<double> grown_;  // of each load: the share that acted in the last step; 0: none
-  bool filled_ = false;
+  std::vector<std::uint8_t> plane_;                   // degrees of freedom that plane bodies never have
+  std::vector<std::uint8_t> moving_;                  // of each hold: whether it moved in the last step
+  bool changed_holds_ = true, changed_loads_ = true;  // since the nodes' values were written
 };
 
 }  // namespace limber

@@ -205,6 +205,9 @@ void Simulation::set_guidance(Guidance guidance) {
     wrong(fmt::format("forces have {} numbers, expected {} (three for each node)", guidance.force.size(),
                       dofs));
   if (!guidance.force.allFinite()) wrong("a force is not finite");
+  if (guidance.force.size() != 0 && !stepper_->nodal_input())
+    wrong(fmt::format("the method \"{}\" does not look at nodes: pull at them by \"forces\" of the scene",
+                      method_->spec.name));
   if (!guidance.fixed.empty()) {
     if (static_cast<Eigen::Index>(guidance.fixed.size()) != dofs || guidance.fixed_velocity.size() != dofs)
       wrong(fmt::format("held nodes have {} marks and {} velocities, expected {} (three for each node)",
@@ -323,8 +326,9 @@ void Simulation::fail(const std::string& why) const {
 
 StepReport Simulation::step() {
   apply_due_changes();
-  if (behind_ && script_->needs_positions(state_.t, scene_->h)) state();
-  const StepInput& script = script_->at(state_, scene_->h);
+  const bool nodal = stepper_->nodal_input();
+  if (behind_ && nodal && script_->needs_positions(state_.t, scene_->h)) state();
+  const StepInput& script = script_->at(state_, scene_->h, nodal);
   used_guidance_ = guided();
   const StepInput& input = used_guidance_ ? guide(script) : script;
   const bool reduced = stepper_->reduced();

@@ -25,6 +25,9 @@ struct StepInput {
   std::vector<std::uint8_t> fixed;  // 3n: 1 where the degree of freedom is pinned or scripted
   VecX fixed_velocity;              // 3n: its velocity over the step [m/s]; zero where free
   std::vector<double> activation;   // fibre activation per channel
+  // The same without nodes: whether each hold of the model is active, and the share of each load that acts.
+  std::vector<std::uint8_t> holding;
+  std::vector<double> loading;
 };
 
 enum class StepStatus { kOk, kFailed };
@@ -54,7 +57,7 @@ struct MethodFields {
   std::map<std::string, std::vector<double>> element;  // one number per element
   std::map<std::string, std::vector<double>> link;     // one number per link
   std::map<std::string, std::string> units;            // of those that have one
-  std::set<std::string> constant;    // of the node fields: the same as long as the topology is
+  std::set<std::string> constant;    // fields of nodes or elements: the same as long as the topology is
   std::vector<std::string> regions;  // what the numbers 1, 2, ... of the element field "region" are called
 };
 
@@ -78,6 +81,13 @@ class Stepper {
   // and v up to the memory, when somebody wants to see them. What step() does must not depend on when that
   // was.
   virtual bool reduced() const { return false; }
+  // Whether it wants `force`, `fixed` and `fixed_velocity` of its input. A reduced method that can do with
+  // `holding` and `loading` says false: moving holds then cost no look at the nodes.
+  virtual bool nodal_input() const { return true; }
+  // Of a reduced method whose nodes are x = X + Phi u: Phi, one row a node, and u, three numbers for each of its
+  // columns. Recordings then hold u instead of positions. Null: it has none.
+  virtual const MatX* basis() const { return nullptr; }
+  virtual const VecX* coordinates(const State&) const { return nullptr; }
   virtual void expand(const Model&, State&) const {}
 };
 

@@ -65,6 +65,55 @@ TEST(Replay, FramesBelongToTheTopologyOfTheirTime) {
   EXPECT_EQ(r.frame(o.frames / 2).x.size(), r.topology(1).rest.size());
 }
 
+// A reduced method's frames hold its coordinates; readers get positions.
+TEST(Replay, ReducedFramesAreSmallAndGiveBackPositions) {
+  const auto folder = scratch("reduced");
+  BarOptions o;
+  ReplayTopology t = test::bar_topology(o, false);
+  t.node_fields.clear();
+  t.element_fields.clear();
+  const Index n = t.node_count();
+  t.functions = 2;  // 1 and X
+  for (Index i = 0; i < n; ++i) {
+    t.basis.push_back(1);
+    t.basis.push_back(t.rest[3 * static_cast<std::size_t>(i)]);
+  }
+  {
+    ReplayWriter w = ReplayWriter::create(folder / "replay.lmr", ReplayHeader{});
+    w.add_topology(t);
+    for (int k = 0; k < 3; ++k) {
+      ReplayFrame f;
+      f.step = k;
+      f.coordinates = {0.5f * static_cast<float>(k), 0, 0, 0, 0.25f, 0};
+      w.add_frame(f);
+    }
+    ReplayFrame whole;  // positions may still be given
+    whole.step = 3;
+    whole.x = t.rest;
+    w.add_frame(whole);
+    ReplayFrame wrong;
+    wrong.coordinates = {1, 2, 3};
+    EXPECT_THROW(w.add_frame(wrong), Error);
+  }
+  EXPECT_LT(std::filesystem::file_size(folder / "replay.lmr"), 20u * static_cast<std::size_t>(n) + 4000);
+  const ReplayReader r(folder / "replay.lmr");
+  ASSERT_EQ(r.frame_count(), 4);
+  const ReplayFrame f = r.frame(2);
+  ASSERT_EQ(f.x.size(), t.rest.size());
+  for (std::size_t i = 0; i < f.x.size(); i += 3) {
+    EXPECT_FLOAT_EQ(f.x[i], t.rest[i] + 1);
+    EXPECT_FLOAT_EQ(f.x[i + 1], t.rest[i + 1] + 0.25f * t.rest[i]);
+    EXPECT_FLOAT_EQ(f.x[i + 2], t.rest[i + 2]);
+  }
+  EXPECT_EQ(r.frame(3).x, t.rest);
+  ReplayWriter again = ReplayWriter::resume(folder / "replay.lmr", 1, 1);
+  ReplayFrame f2;
+  f2.step = 2;
+  f2.coordinates = {0, 0, 0, 0, 0, 0};
+  again.add_frame(f2);
+  EXPECT_EQ(ReplayReader(folder / "replay.lmr").frame(2).x, t.rest);
+}
+
 // However the file is cut short, the frames before the cut are there, unchanged.
 TEST(Replay, EveryTruncationKeepsTheEarlierFrames) {
   const auto folder = scratch("truncated");
