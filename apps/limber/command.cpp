@@ -2,6 +2,7 @@
 
 #include <limber/command.hpp>
 #include <limber/core/build_info.hpp>
+#include <limber/core/cache.hpp>
 #include <limber/core/error.hpp>
 #include <limber/core/instruction_set.hpp>
 #include <limber/scene/suggest.hpp>
@@ -56,6 +57,7 @@ int limber::command(int argc, char** argv) {
   try {
     // LIMBER_KERNELS=avx2 takes the kernels of that instruction set instead of the machine's best.
     if (const char* kernels = std::getenv("LIMBER_KERNELS")) choose_instruction_set(kernels);
+    set_cache_folder(user_cache_folder());
     return action();
   } catch (const Error& error) {
     std::fprintf(stderr, "limber: %s\n", error.what());

@@ -9,6 +9,7 @@
 #include <limber/mesh/generate.hpp>
 #include <limber/mesh/quality.hpp>
 #include <limber/mesh/refine.hpp>
+#include <limber/mesh/stuff.hpp>
 #include <limber/mesh/surface.hpp>
 
 #include <fmt/format.h>
@@ -30,6 +31,7 @@ struct MeshArguments {
   std::vector<double> size{0.1, 0.1, 0.1};
   std::vector<Index> nodes{5, 5, 5};
   double radius = 0.05, tube_radius = 0.02, length = 0.1, edge = 0.01;
+  double spacing = 0;
 };
 
 void print(const std::string& line) { std::fputs((line + "\n").c_str(), stdout); }
@@ -193,7 +195,14 @@ int tet(const MeshArguments& a) {
   place(input.nodes, a);
   MeshFile file;
   try {
-    TetMesh mesh = tetrahedralize(input, options, &notices);
+    TetMesh mesh;
+    if (a.spacing > 0) {
+      StuffOptions stuff;
+      stuff.spacing = a.spacing;
+      mesh = stuff_isosurface(surface_depth(input), bounding_box(input.nodes), stuff);
+    } else {
+      mesh = tetrahedralize(input, options, &notices);
+    }
     if (a.stand) {  // wrapping may have lifted it by a hair
       MeshArguments again;
       again.stand = true;
@@ -264,10 +273,12 @@ void add_mesh_command(CLI::App& app, std::function<int()>& action) {
       ->capture_default_str();
   sub->add_option("--edge", a->edge, "Wanted edge length of round shapes [m]")->capture_default_str();
 
-  sub = command("tet", "Fill a closed surface with tets (needs the program tetgen)", tet);
+  sub = command("tet", "Fill a closed surface with tets: --spacing, or the program tetgen", tet);
   sub->add_option("surface", a->input, "Surface: .ply .obj .stl .off ...")->required();
   output(sub);
-  sub->add_option("--vertices", a->vertices, "Wanted number of nodes")->capture_default_str();
+  sub->add_option("--vertices", a->vertices, "Wanted number of nodes (tetgen)")->capture_default_str();
+  sub->add_option("--spacing", a->spacing, "Lattice spacing [m]: isosurface stuffing instead of tetgen")
+      ->check(CLI::PositiveNumber);
   sub->add_flag("--wrap", a->wrap,
                 "Rebuild a closed surface first: for scans with holes, cracks and crossings");
   placing(sub);

@@ -1,24 +1,13 @@
 #include "preparation.hpp"
 
+#include <limber/core/cache.hpp>
+
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <memory>
 
 namespace limber {
-namespace {
-
-std::filesystem::path cache_folder() {
-  if (const char* own = std::getenv("LIMBER_CACHE")) return own;
-  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg)
-    return std::filesystem::path(xdg) / "limber";
-  if (const char* home = std::getenv("HOME"); home && *home)
-    return std::filesystem::path(home) / ".cache" / "limber";
-  return {};
-}
-
-}  // namespace
 
 Preparation user_preparation(bool shown) {
   Preparation out;

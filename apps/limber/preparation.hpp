@@ -5,8 +5,7 @@
 
 namespace limber {
 
-// `shown`: says on standard error what is being prepared when that takes longer than a second. The cache is
-// $LIMBER_CACHE, or limber in $XDG_CACHE_HOME or ~/.cache; with LIMBER_CACHE empty there is none.
+// `shown`: says on standard error what is being prepared when that takes longer than a second.
 Preparation user_preparation(bool shown);
 
 }  // namespace limber

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -15,8 +16,14 @@ namespace {
 
 constexpr std::array<char, 8> kCacheMagic{'l', 'i', 'm', 'b', 'e', 'r', 'c', '1'};
 
-std::filesystem::path cache_path(const std::string& kind, std::uint64_t hash) {
-  return std::filesystem::path(cache_folder()) / fmt::format("{}-{:016x}.bin", kind, hash);
+std::filesystem::path& chosen_folder() {
+  static std::filesystem::path folder;
+  return folder;
+}
+
+std::filesystem::path cache_path(const std::filesystem::path& folder, const std::string& kind,
+                                 std::uint64_t hash) {
+  return folder / fmt::format("{}-{:016x}.bin", kind, hash);
 }
 
 template <class Number>
@@ -51,25 +58,27 @@ std::uint64_t InputHash::value() const {
   return z ^ (z >> 31);
 }
 
-std::string cache_folder() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value ? value : "");
-  };
-  if (const std::string own = variable("LIMBER_CACHE"); !own.empty()) return own;
-  if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/limber";
-  if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/limber";
+void set_cache_folder(std::filesystem::path folder) { chosen_folder() = std::move(folder); }
+const std::filesystem::path& cache_folder() { return chosen_folder(); }
+
+std::filesystem::path user_cache_folder() {
+  if (const char* own = std::getenv("LIMBER_CACHE")) return own;
+  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg)
+    return std::filesystem::path(xdg) / "limber";
+  if (const char* home = std::getenv("HOME"); home && *home)
+    return std::filesystem::path(home) / ".cache" / "limber";
   return {};
 }
 
-bool load_cached(const std::string& kind, std::uint64_t hash, CachedMatrices& out) {
+bool load_cached(const std::filesystem::path& folder, const std::string& kind, std::uint64_t hash,
+                 CachedMatrices& out) {
   out.clear();
-  if (cache_folder().empty()) return false;
-  std::ifstream file(cache_path(kind, hash), std::ios::binary);
+  if (folder.empty()) return false;
+  std::ifstream file(cache_path(folder, kind, hash), std::ios::binary);
   std::array<char, 8> magic{};
   std::uint64_t stored = 0, count = 0, sum = 0;
-  if (!file.read(magic.data(), magic.size()) || magic != kCacheMagic || !get_raw(file, stored) || stored != hash ||
-      !get_raw(file, count) || count > 1000)
+  if (!file.read(magic.data(), magic.size()) || magic != kCacheMagic || !get_raw(file, stored) ||
+      stored != hash || !get_raw(file, count) || count > 1000)
     return false;
   InputHash check;
   for (std::uint64_t k = 0; k < count; ++k) {
@@ -80,19 +89,21 @@ bool load_cached(const std::string& kind, std::uint64_t hash, CachedMatrices& ou
         !get_raw(file, cols) || rows > (1ull << 32) || cols > (1ull << 32) || rows * cols > (1ull << 32))
       return false;
     MatX m(static_cast<Eigen::Index>(rows), static_cast<Eigen::Index>(cols));
-    if (!file.read(reinterpret_cast<char*>(m.data()), static_cast<std::streamsize>(8 * rows * cols))) return false;
+    if (!file.read(reinterpret_cast<char*>(m.data()), static_cast<std::streamsize>(8 * rows * cols)))
+      return false;
     check.bytes(m.data(), 8 * rows * cols);
     out.emplace(std::move(name), std::move(m));
   }
   return get_raw(file, sum) && sum == check.value();
 }
 
-bool store_cached(const std::string& kind, std::uint64_t hash, const CachedMatrices& matrices) {
-  if (cache_folder().empty()) return false;
+bool store_cached(const std::filesystem::path& folder, const std::string& kind, std::uint64_t hash,
+                  const CachedMatrices& matrices) {
+  if (folder.empty()) return false;
   std::error_code error;
-  std::filesystem::create_directories(cache_folder(), error);
+  std::filesystem::create_directories(folder, error);
   static std::atomic<int> number{0};
-  const std::filesystem::path path = cache_path(kind, hash);
+  const std::filesystem::path path = cache_path(folder, kind, hash);
   std::filesystem::path draft = path;
   draft += fmt::format(".{}.{}", ::getpid(), number++);
   {

@@ -4,6 +4,7 @@
 #include <limber/core/types.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
@@ -35,13 +36,19 @@ class InputHash {
 
 using CachedMatrices = std::map<std::string, MatX>;
 
-// $LIMBER_CACHE, or $XDG_CACHE_HOME/limber, or ~/.cache/limber; empty when none can be named.
-std::string cache_folder();
+// Where the library keeps such results when nobody says otherwise; empty, as it is at first: nowhere. A
+// program sets it before it reads scenes. Process-wide.
+void set_cache_folder(std::filesystem::path folder);
+const std::filesystem::path& cache_folder();
+// $LIMBER_CACHE, or limber in $XDG_CACHE_HOME or ~/.cache; empty when LIMBER_CACHE is set and empty.
+std::filesystem::path user_cache_folder();
 
-// What was stored for this kind and hash; false when there is nothing, or when it does not hold together (it is
-// then made anew).
-bool load_cached(const std::string& kind, std::uint64_t hash, CachedMatrices& out);
+// What was stored in the folder for this kind and hash; false when there is nothing, or when it does not hold
+// together (it is then made anew).
+bool load_cached(const std::filesystem::path& folder, const std::string& kind, std::uint64_t hash,
+                 CachedMatrices& out);
 // Stores it; a folder that cannot be written is no error, and false is returned.
-bool store_cached(const std::string& kind, std::uint64_t hash, const CachedMatrices& matrices);
+bool store_cached(const std::filesystem::path& folder, const std::string& kind, std::uint64_t hash,
+                  const CachedMatrices& matrices);
 
 }  // namespace limber

@@ -1,6 +1,7 @@
 #include <limber/core/error.hpp>
 #include <limber/io/file.hpp>
 #include <limber/io/raw_mesh.hpp>
+#include <limber/io/shape_reader.hpp>
 #include <limber/io/vtu.hpp>
 #include <limber/mesh/check.hpp>
 #include <limber/mesh/surface.hpp>
@@ -97,6 +98,7 @@ RawMesh parse(const std::string& name, std::string_view data, std::string_view s
   if (e == ".stl") return io::read_stl(name, data);
   if (e == ".off") return io::read_off(name, data);
   if (e == ".tobj") return io::read_tobj(name, data);
+  if (e == ".shape") return io::read_shape(name, data);
   throw Error(ErrorKind::kInput, fmt::format("{}: \"{}\" is no mesh format known here, expected one of {}",
                                              name, e, list(readable_formats())));
 }
@@ -146,8 +148,8 @@ void fields_to_sets(Fields& fields, IndexSets& sets) {
 }  // namespace io
 
 const std::vector<std::string>& readable_formats() {
-  static const std::vector<std::string> kFormats{".msh", ".mesh", ".node", ".ele", ".vtu", ".vtk",
-                                                 ".obj", ".ply",  ".stl",  ".off", ".tobj"};
+  static const std::vector<std::string> kFormats{".msh", ".mesh", ".node", ".ele", ".vtu",  ".vtk",
+                                                 ".obj", ".ply",  ".stl",  ".off", ".tobj", ".shape"};
   return kFormats;
 }
 

@@ -37,7 +37,7 @@ struct ReadOptions {
 };
 
 // The format comes from the ending: .msh, .mesh (Medit), .node/.ele (TetGen, reads the other one too), .vtu,
-// .vtk, .obj, .ply, .stl, .off, .tobj.
+// .vtk, .obj, .ply, .stl, .off, .tobj, .shape (round cones that are filled with tets, shape_reader.cpp).
 MeshFile read_mesh(const std::string& path, const ReadOptions& options = {});
 // The same, and an error when the file has no tets.
 TetMesh read_tet_mesh(const std::string& path, std::vector<std::string>* notices = nullptr);
