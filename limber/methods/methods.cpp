@@ -3,6 +3,7 @@
 #include <limber/methods/conjac/conjac.hpp>
 #include <limber/methods/implicit/implicit.hpp>
 #include <limber/methods/joints/joints.hpp>
+#include <limber/methods/mixed/mixed.hpp>
 #include <limber/methods/static/static.hpp>
 #include <limber/methods/vanilla/vanilla.hpp>
 
@@ -14,6 +15,7 @@ std::span<const Method* const> built_in_methods() {
       &conjac_method,    //
       &static_method,    //
       &implicit_method,  //
+      &mixed_method,     //
       &joints_method,
   };
   return kMethods;

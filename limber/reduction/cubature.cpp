@@ -2,7 +2,9 @@
 
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
+#include <limber/fem/laplacian.hpp>
 #include <limber/linalg/nnls.hpp>
+#include <limber/mesh/geometry.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -44,14 +46,16 @@ std::vector<Index> sample_of(Index n, Index count, SeededNumbers& numbers) {
   return all;
 }
 
-// Centroids lie one after the other in lanes of eight, so that the distances to eight of them are found at once.
+// Centroids lie one after the other in lanes of eight, so that the distances to eight of them are found at
+// once.
 constexpr Index kGroup = 8;
 
 struct Centroids {
   Index count, dims;
   std::vector<float> values;  // [group][dimension][lane]; unused lanes are far away
 
-  Centroids(Index c, Index d) : count(c), dims(d), values(at((c + kGroup - 1) / kGroup * kGroup * d), 1e18f) {}
+  Centroids(Index c, Index d)
+      : count(c), dims(d), values(at((c + kGroup - 1) / kGroup * kGroup * d), 1e18f) {}
   float& value(Index c, Index d) { return values[at((c / kGroup * dims + d) * kGroup + c % kGroup)]; }
 
   // The nearest one (the first of equals) and the squared distance to it.
@@ -76,7 +80,8 @@ struct Centroids {
     }
     Index winner = 0;
     for (Index l = 1; l < kGroup; ++l)
-      if (best[l] < best[winner] || (best[l] == best[winner] && group[l] * kGroup + l < group[winner] * kGroup + winner))
+      if (best[l] < best[winner] ||
+          (best[l] == best[winner] && group[l] * kGroup + l < group[winner] * kGroup + winner))
         winner = l;
     return {group[winner] * kGroup + winner, best[winner]};
   }
@@ -151,33 +156,70 @@ void fill_empty(Assignment& a, Index clusters) {
   }
 }
 
+// Columns of W that tell elements something, times gamma^-exponent, with one scale for all, so that floats
+// neither over- nor underflow.
+struct ScaledWeights {
+  const MatX& W;
+  std::vector<Eigen::Index> columns;
+  VecX factor;
+
+  ScaledWeights(const MatX& weights, const VecX& gamma, double exponent)
+      : W(weights), factor(VecX::Ones(weights.cols())) {
+    const double largest = gamma.size() > 0 ? gamma.cwiseAbs().maxCoeff() : 0;
+    for (Eigen::Index k = 0; k < W.cols(); ++k) {
+      if (gamma.size() > 0) {
+        const bool constant =
+            std::abs(gamma[k]) < 1e-7 * largest &&
+            W.col(k).maxCoeff() - W.col(k).minCoeff() < 1e-6 * W.col(k).cwiseAbs().maxCoeff();
+        if (constant) continue;
+        factor[k] = std::pow(std::max(gamma[k], 1e-7 * largest), -exponent);
+      }
+      columns.push_back(k);
+    }
+    double scale = 0;
+    for (const Eigen::Index k : columns) scale = std::max(scale, factor[k] * W.col(k).cwiseAbs().maxCoeff());
+    if (scale > 0) factor /= scale;
+  }
+
+  void average(const std::array<Index, 4>& t, float* out) const {
+    for (const Eigen::Index k : columns)
+      *out++ = static_cast<float>(factor[k] * 0.25 * (W(t[0], k) + W(t[1], k) + W(t[2], k) + W(t[3], k)));
+  }
+};
+
 }  // namespace
 
 Features weight_features(const MatX& W, const VecX& gamma, std::span<const std::array<Index, 4>> elements,
                          double exponent) {
-  std::vector<Eigen::Index> columns;
-  VecX factor = VecX::Ones(W.cols());
-  const double largest = gamma.size() > 0 ? gamma.cwiseAbs().maxCoeff() : 0;
-  for (Eigen::Index k = 0; k < W.cols(); ++k) {
-    if (gamma.size() > 0) {
-      const bool constant = std::abs(gamma[k]) < 1e-7 * largest &&
-                            W.col(k).maxCoeff() - W.col(k).minCoeff() < 1e-6 * W.col(k).cwiseAbs().maxCoeff();
-      if (constant) continue;
-      factor[k] = std::pow(std::max(gamma[k], 1e-7 * largest), -exponent);
-    }
-    columns.push_back(k);
-  }
-  // One scale for all, so that floats neither over- nor underflow.
-  double scale = 0;
-  for (const Eigen::Index k : columns) scale = std::max(scale, factor[k] * W.col(k).cwiseAbs().maxCoeff());
-  Features out(static_cast<Eigen::Index>(elements.size()), static_cast<Eigen::Index>(columns.size()));
+  const ScaledWeights weights(W, gamma, exponent);
+  const auto m = static_cast<Eigen::Index>(weights.columns.size());
+  Features out(static_cast<Eigen::Index>(elements.size()), m);
+  parallel_for(static_cast<std::ptrdiff_t>(elements.size()), 4096, [&](std::ptrdiff_t e) {
+    weights.average(elements[static_cast<std::size_t>(e)], out.row(e).data());
+  });
+  return out;
+}
+
+Features strain_features(const MatX& W, const VecX& gamma, std::span<const Vec3> rest,
+                         std::span<const std::array<Index, 4>> elements, double exponent) {
+  const ScaledWeights weights(W, gamma, exponent);
+  const auto m = static_cast<Eigen::Index>(weights.columns.size());
+  const Box box = bounding_box(rest);
+  const Vec3 centre = 0.5 * (box.lo + box.hi);
+  Features out(static_cast<Eigen::Index>(elements.size()), m + 3);
   parallel_for(static_cast<std::ptrdiff_t>(elements.size()), 4096, [&](std::ptrdiff_t e) {
     const auto& t = elements[static_cast<std::size_t>(e)];
-    for (std::size_t j = 0; j < columns.size(); ++j) {
-      const Eigen::Index k = columns[j];
-      out(e, static_cast<Eigen::Index>(j)) = static_cast<float>(
-          factor[k] / scale * 0.25 * (W(t[0], k) + W(t[1], k) + W(t[2], k) + W(t[3], k)));
+    weights.average(t, out.row(e).data());
+    const Eigen::Matrix<double, 3, 4> g = fem::shape_gradients(rest, t);
+    double square = 0;
+    for (const Eigen::Index k : weights.columns) {
+      Vec3 slope = Vec3::Zero();
+      for (int a = 0; a < 4; ++a) slope += W(t[static_cast<std::size_t>(a)], k) * g.col(a);
+      square += slope.squaredNorm() * weights.factor[k] * weights.factor[k];
     }
+    Vec3 x = -centre;
+    for (const Index i : t) x += 0.25 * rest[at(i)];
+    out.row(e).tail<3>() = (std::sqrt(square) * x).cast<float>();
   });
   return out;
 }
@@ -199,7 +241,8 @@ Cubature kmeans_cubature(const Eigen::Ref<const Features>& features, std::span<c
   SeededNumbers numbers(options.seed);
   const std::vector<Index> rows = sample_of(n, std::min<Index>(n, options.sample * clusters), numbers);
   Features sample(static_cast<Eigen::Index>(rows.size()), dims);
-  for (std::size_t i = 0; i < rows.size(); ++i) sample.row(static_cast<Eigen::Index>(i)) = features.row(rows[i]);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    sample.row(static_cast<Eigen::Index>(i)) = features.row(rows[i]);
   Centroids centroids = spread_centroids(sample, clusters, numbers);
   // Means of the members, weighted by volume.
   const auto recentre = [&](const Assignment& a, const auto& x, const auto& row_volume) {
@@ -212,7 +255,8 @@ Cubature kmeans_cubature(const Eigen::Ref<const Features>& features, std::span<c
     }
     for (Index c = 0; c < clusters; ++c)
       for (Index d = 0; d < dims; ++d)
-        if (weight[at(c)] > 0) centroids.value(c, d) = static_cast<float>(sum[at(c * dims + d)] / weight[at(c)]);
+        if (weight[at(c)] > 0)
+          centroids.value(c, d) = static_cast<float>(sum[at(c * dims + d)] / weight[at(c)]);
   };
   std::vector<Index> before;
   for (int round = 0; round < options.rounds; ++round) {

@@ -13,8 +13,8 @@ def scenes():
     return sorted((ROOT / "scenes").glob("*/*.json"))
 
 
-# Two to eight seconds each; armadillo.json stands for them.
-LONG = re.compile(r"implicit/armadillo-|implicit/bar-")
+# Two to eight seconds each; armadillo.json stands for them, and snail, candy, pendulum and cantilever for mixed.
+LONG = re.compile(r"implicit/armadillo-|implicit/bar-|mixed/(quadruped|crab|swordsman|octobot)")
 
 
 def tests_of(path):

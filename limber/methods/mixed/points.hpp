@@ -1,15 +1,14 @@
 // The cubature points of mixed FEM: everything that is local to a point. What joins the points, the map from
 // the unknowns to their deformation gradients, is a DeformationMap.
 //
-// Arrays over points: F, P and dF have 9 numbers a point (column-major), Z and Lambda 6 (xx yy zz xy xz yz), H
-// 54 (RowTensor). All sums over points are in a fixed order.
+// Arrays over points: F, P and dF have 9 numbers a point (column-major), Z and Lambda 6 (xx yy zz xy xz yz),
+// H 54 (RowTensor). All sums over points are in a fixed order.
 #pragma once
 
 #include <limber/material/material.hpp>
 
-#include <limber/methods/mixed/stretch.hpp>
+#include <limber/methods/mixed/kernels.hpp>
 
-#include <array>
 #include <span>
 #include <vector>
 
@@ -18,23 +17,6 @@ namespace limber::mixed {
 struct Point {
   ElementMaterial material;
   double weight = 0;  // volume that the point stands for [m^3]
-};
-
-// Up to kLanes consecutive points of one kind, one per lane; unused lanes repeat the last one with weight 0.
-struct PointBatch {
-  Index begin = 0;
-  int count = 0;
-  MaterialModel model = MaterialModel::kStableNeoHookean;
-  FibreModel fibre = FibreModel::kNone;
-  Pack weight, mu, lambda, k;
-  V3<Pack> direction;
-  std::array<Index, kLanes> channel;
-};
-
-struct KeptPoint {
-  Stretch<Pack> stretch;
-  Strain<Pack> strain;
-  Sym3<Pack> gap;  // S - Z
 };
 
 class Points {
@@ -55,8 +37,9 @@ class Points {
 
   // At (F, Z): P = w dS^T (psi' + H_z (S - Z)), the points' share of minus the right side of Eq. 6, and H = w
   // (dS^T H_z dS [+ Lambda : d2S]), the kernel of its K. Keeps what update() needs.
-  void linearize(const std::vector<double>& F, const std::vector<double>& Z, const std::vector<double>& Lambda,
-                 bool geometric, double scale, std::vector<double>& P, std::vector<double>& H);
+  void linearize(const std::vector<double>& F, const std::vector<double>& Z,
+                 const std::vector<double>& Lambda, bool geometric, double scale, std::vector<double>& P,
+                 std::vector<double>& H);
 
   // Eqs. 7 and 8 for the change dF: dZ = S - Z + dS, Lambda = psi' + H_z dZ. Returns the slope of the points'
   // part of the Lagrangian along (dF, dZ), w (psi' : dZ + Lambda : (dS - dZ)), and its size in `strain`: the
@@ -64,13 +47,15 @@ class Points {
   double update(const std::vector<double>& dF, double scale, std::vector<double>& dZ,
                 std::vector<double>& Lambda, double& strain) const;
 
-  // The sum of w (psi(Z) + Lambda : (S(F) - Z)) at F + alpha dF, Z + alpha dZ. With `Lambda` empty: of w psi(Z).
+  // The sum of w (psi(Z) + Lambda : (S(F) - Z)) at F + alpha dF, Z + alpha dZ. With `Lambda` empty: of w
+  // psi(Z).
   double lagrangian(const std::vector<double>& F, const std::vector<double>& dF, const std::vector<double>& Z,
                     const std::vector<double>& dZ, const std::vector<double>& Lambda, double alpha,
                     double scale) const;
 
   // Plain FEM with the same points: energy [J], P = w dpsi/dF, H = w d2psi/dF2 as it is or projected.
-  double energy(const std::vector<double>& F, const std::vector<double>& dF, double alpha, double scale) const;
+  double energy(const std::vector<double>& F, const std::vector<double>& dF, double alpha,
+                double scale) const;
   double stress(const std::vector<double>& F, double scale, std::vector<double>& P) const;
   void stiffness(const std::vector<double>& F, bool projected, double scale, std::vector<double>& H) const;
 
@@ -78,10 +63,15 @@ class Points {
   Index inverted(const std::vector<double>& F) const;
 
  private:
+  // Calls body(range) in parallel, for pieces that do not depend on the number of threads.
+  template <class Body>
+  void for_ranges(double scale, Body&& body) const;
+
   std::vector<Point> points_;
-  std::vector<PointBatch> batches_;
-  std::vector<double> activation_;
-  std::vector<KeptPoint> kept_;  // of linearize()
+  std::vector<Index> pieces_;  // where the pieces begin, and the end
+  std::vector<double> weight_, mu_, lambda_, k_, d_;
+  std::vector<double> kept_;           // of linearize()
+  mutable std::vector<double> terms_;  // of a sum over points
   double volume_ = 0, elastic_scale_ = 0;
 };
 

@@ -9,7 +9,7 @@ namespace limber::mixed {
 namespace {
 
 constexpr double kSqpDecrease = 1e-4;
-constexpr double kEnergyRounding = 1e-13;  // of the energies that are compared
+constexpr double kEnergyRounding = 1e-13;   // of the energies that are compared
 constexpr double kElasticRounding = 4e-16;  // of terms like mu I_c that cancel in them
 
 void zero_fixed(const std::vector<std::uint8_t>* fixed, VecX& v) {
@@ -24,7 +24,9 @@ void eliminate_fixed(const std::vector<std::uint8_t>* fixed, BlockMatrix& A) {
   const BlockPattern& p = *A.pattern;
   double mean = 0;
   for (Index j = 0; j < p.n; ++j) mean += A.block(p.col_begin[at(j)]).trace() / (3.0 * p.n);
-  const auto held = [&](Index i, int axis) { return (*fixed)[3 * at(i) + static_cast<std::size_t>(axis)] != 0; };
+  const auto held = [&](Index i, int axis) {
+    return (*fixed)[3 * at(i) + static_cast<std::size_t>(axis)] != 0;
+  };
   for (Index j = 0; j < p.n; ++j)
     for (Index b = p.col_begin[at(j)]; b < p.col_begin[at(j) + 1]; ++b) {
       const Index i = p.row[at(b)];
@@ -81,8 +83,8 @@ void Sqp::fill(const StepProblem& problem, const VecX& u) {
   eliminate_fixed(problem.fixed, A_);
 }
 
-// Hessians, gradients, the matrix and its factor, for plain FEM with the exact derivative where it is positive
-// definite. False: not even the safe matrix has a factor.
+// Hessians, gradients, the matrix and its factor, for plain FEM with the exact derivative where it is
+// positive definite. False: not even the safe matrix has a factor.
 bool Sqp::factor(const StepProblem& problem, const SqpOptions& options, const SqpState& state, bool geometric,
                  SqpResult& result, PhaseClock& clock) {
   for (const bool exact : {true, false}) {
@@ -108,14 +110,15 @@ bool Sqp::factor(const StepProblem& problem, const SqpOptions& options, const Sq
   return false;
 }
 
-SqpResult Sqp::solve(const StepProblem& problem, const SqpOptions& options, SqpState& state, PhaseClock& clock,
-                     const std::function<void(const VecX&)>& watch) {
+SqpResult Sqp::solve(const StepProblem& problem, const SqpOptions& options, SqpState& state,
+                     PhaseClock& clock, const std::function<void(const VecX&)>& watch) {
   SqpResult result;
   for (int k = 1; k <= options.iterations; ++k) {
     result.iterations = k;
     {
       auto phase = clock.phase("points");
       gradients(state.u);
+      if (k == 1) result.inverted = points_.inverted(F_);
     }
     multiply(*problem.Hu, state.u - problem.anchor, fu_);
     fu_ += problem.gradient;
@@ -196,7 +199,10 @@ SqpResult Sqp::solve(const StepProblem& problem, const SqpOptions& options, SqpS
     result.change = std::sqrt(std::max(0.0, 2 * curve) / problem.inertia);
     if (options.mixed)
       result.change = std::max(result.change, options.size * std::sqrt(strain / points_.volume()));
-    if (alpha == 1 && result.change <= options.tolerance) break;
+    if (alpha == 1 && result.change <= options.tolerance) {
+      result.converged = true;
+      break;
+    }
   }
   return result;
 }

@@ -208,6 +208,8 @@ T strain_psi(const Model& model, FibreModel fibre, const PointMaterial<T>& p, co
 template <class Model, class T>
 Strain<T> strain_of(const Model& model, FibreModel fibre, const PointMaterial<T>& p, const Sym3<T>& Z) {
   Strain<T> out;
+  out.fibre = {{T(0), T(0), T(0)}};
+  out.fibre_B = {T(0), T(0), T(0), T(0), T(0), T(0)};
   const SymmetricEigen<T> e = symmetric_eigen(Z);
   out.psi = principal_psi(model, e.q);
   const V3<T> g = principal_stress(model, e.q);

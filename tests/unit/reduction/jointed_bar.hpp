@@ -1,5 +1,5 @@
-// A bar of stiff blocks and soft joints, 1 x .08 x .08 m, and its reduction: the subject of most tests of mixed
-// FEM.
+// A bar of stiff blocks and soft joints, 1 x .08 x .08 m, and its reduction: the subject of most tests of
+// mixed FEM.
 #pragma once
 
 #include <limber/fem/mesh_map.hpp>
@@ -15,9 +15,9 @@ namespace limber {
 struct JointedBar {
   fem::ElementInput mesh;
   std::shared_ptr<const BlockPattern> pattern;
-  VecX mass;                        // per node [kg]
-  std::vector<double> volume;       // per element
-  std::vector<std::uint8_t> pinned; // per node: the end at x = 0
+  VecX mass;                         // per node [kg]
+  std::vector<double> volume;        // per element
+  std::vector<std::uint8_t> pinned;  // per node: the end at x = 0
   double total_mass = 0;
 
   // Four joints of Young's modulus `soft`; the blocks between them are `ratio` times as stiff.
@@ -58,7 +58,8 @@ struct JointedBar {
       if (in_joint((k + 0.5) / pieces)) turned += angle / 4 / (0.05 * pieces);
       centre += Vec3(std::cos(turned), std::sin(turned), 0) / pieces;
     }
-    return centre + (X[1] - 0.04) * Vec3(-std::sin(turned), std::cos(turned), 0) + (X[2] - 0.04) * Vec3::UnitZ();
+    return centre + (X[1] - 0.04) * Vec3(-std::sin(turned), std::cos(turned), 0) +
+           (X[2] - 0.04) * Vec3::UnitZ();
   }
   VecX bent_displacement(double angle) const {
     VecX u(3 * static_cast<Eigen::Index>(mesh.rest.size()));
@@ -89,7 +90,7 @@ struct ReducedBar {
   std::unique_ptr<DeformationMap> map;
 
   ReducedBar(const JointedBar& b, Index modes, Index points, bool pinned = true, double exponent = 0,
-             std::uint64_t seed = 1)
+             std::uint64_t seed = 1, bool strain = false)
       : bar(b) {
     const std::vector<std::uint8_t> none;
     weights = skinning_eigenmodes(bar.mesh, bar.pattern, bar.mass, pinned ? bar.pinned : none, modes, false);
@@ -97,9 +98,14 @@ struct ReducedBar {
     KMeansOptions options;
     options.points = points < 0 ? static_cast<Index>(bar.volume.size()) : points;
     options.seed = seed;
-    cubature = kmeans_cubature(weight_features(weights.W, weights.gamma, bar.mesh.elements, exponent), bar.volume,
-                               options);
+    cubature = kmeans_cubature(features(exponent, strain), bar.volume, options);
     map = make_kronecker_map(basis_gradients(basis.Phi, bar.mesh, cubature.elements));
+  }
+
+  Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> features(double exponent,
+                                                                                 bool strain) const {
+    return strain ? strain_features(weights.W, weights.gamma, bar.mesh.rest, bar.mesh.elements, exponent)
+                  : weight_features(weights.W, weights.gamma, bar.mesh.elements, exponent);
   }
 
   // Coordinates nearest to the displacements x of the nodes, by mass.
@@ -113,7 +119,8 @@ struct ReducedBar {
   VecX displacement(const VecX& u) const {
     VecX x(3 * bar.mass.size());
     const Eigen::Map<const Eigen::Matrix<double, 3, Eigen::Dynamic>> U(u.data(), 3, basis.functions());
-    Eigen::Map<Eigen::Matrix<double, 3, Eigen::Dynamic>>(x.data(), 3, bar.mass.size()) = U * basis.Phi.transpose();
+    Eigen::Map<Eigen::Matrix<double, 3, Eigen::Dynamic>>(x.data(), 3, bar.mass.size()) =
+        U * basis.Phi.transpose();
     return x;
   }
 };

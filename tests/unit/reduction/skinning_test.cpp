@@ -1,12 +1,12 @@
 // Skinning eigenmodes, bases and cubature.
 #include "unit/reduction/jointed_bar.hpp"
 
+#include <limber/core/cache.hpp>
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/fem/assemble.hpp>
 #include <limber/fem/laplacian.hpp>
 #include <limber/material/lame.hpp>
-#include <limber/core/cache.hpp>
 
 #include <gtest/gtest.h>
 
@@ -56,7 +56,8 @@ TEST(SkinningModes, OfAFreeBarAreThoseOfAString) {
   const double expected[] = {.9995, .9979, .9952, .9915};
   EXPECT_LT(std::abs(modes.gamma[0] / modes.gamma[1]), 1e-9);
   for (int k = 1; k <= 4; ++k)
-    EXPECT_NEAR(modes.gamma[k] * 1000 / ((4 * l.mu + l.lambda) * std::pow(k * M_PI, 2)), expected[k - 1], 1e-3);
+    EXPECT_NEAR(modes.gamma[k] * 1000 / ((4 * l.mu + l.lambda) * std::pow(k * M_PI, 2)), expected[k - 1],
+                1e-3);
   const VecX constant = modes.W.col(0);
   EXPECT_LT(constant.maxCoeff() - constant.minCoeff(), 1e-8 * constant.maxCoeff());
 }
@@ -147,7 +148,8 @@ TEST(Cubature, HasNoElementTwiceAndWeighsAllTheVolume) {
     }
   KMeansOptions many;
   many.points = 961;
-  EXPECT_THROW(kmeans_cubature(weight_features(modes.W, modes.gamma, bar.mesh.elements, 0), bar.volume, many), Error);
+  EXPECT_THROW(kmeans_cubature(weight_features(modes.W, modes.gamma, bar.mesh.elements, 0), bar.volume, many),
+               Error);
 }
 
 // Soft parts get more points than their volume alone would (paper, Fig. 6).
@@ -222,29 +224,28 @@ TEST(Cubature, IsTrainedToReproduceForces) {
     sum += trained.cubature.weights[c] * one;
   }
   EXPECT_LT((sum - g).norm(), 0.15 * g.norm());
-  EXPECT_THROW(train_cubature(10, [](Index, Eigen::Ref<VecX> out) { out.setOnes(); }, VecX::Zero(5), options),
+  EXPECT_THROW(train_cubature(
+                   10, [](Index, Eigen::Ref<VecX> out) { out.setOnes(); }, VecX::Zero(5), options),
                Error);
 }
 
 TEST(Cache, GivesBackWhatWasStoredAndNothingElse) {
   const std::string folder = std::filesystem::temp_directory_path() / "limber_cache_test";
   std::filesystem::remove_all(folder);
-  ::setenv("LIMBER_CACHE", folder.c_str(), 1);
   CachedMatrices out;
-  EXPECT_FALSE(load_cached("basis", 42, out));
+  EXPECT_FALSE(load_cached(folder, "basis", 42, out));
   const CachedMatrices in{{"W", MatX::Random(7, 3)}, {"gamma", MatX::Random(3, 1)}};
-  ASSERT_TRUE(store_cached("basis", 42, in));
-  ASSERT_TRUE(load_cached("basis", 42, out));
+  ASSERT_TRUE(store_cached(folder, "basis", 42, in));
+  ASSERT_TRUE(load_cached(folder, "basis", 42, out));
   EXPECT_EQ(in, out);
-  EXPECT_FALSE(load_cached("basis", 43, out));
+  EXPECT_FALSE(load_cached(folder, "basis", 43, out));
   // A damaged file is as good as none.
   const std::filesystem::path file = std::filesystem::directory_iterator(folder)->path();
   std::fstream edit(file, std::ios::in | std::ios::out | std::ios::binary);
   edit.seekp(80);
   edit.put('x');
   edit.close();
-  EXPECT_FALSE(load_cached("basis", 42, out));
-  ::unsetenv("LIMBER_CACHE");
+  EXPECT_FALSE(load_cached(folder, "basis", 42, out));
   std::filesystem::remove_all(folder);
 }
 
