@@ -39,7 +39,7 @@ Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> weight_fea
 // The same with three more columns: the element's place times the length of the weights' gradients there.
 // What a body does at a point is F = sum of A_k (X, 1) grad W_k + W_k A_k: weights alone do not tell the
 // upper from the lower side of a bent joint, and on a coarse mesh many elements have the same ones. Where
-// weights are constant, in stiff parts, places make no difference, as they should.
+// weights are constant, in stiff parts, places make little difference, as they should.
 Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> strain_features(
     const MatX& W, const VecX& gamma, std::span<const Vec3> rest,
     std::span<const std::array<Index, 4>> elements, double exponent);

@@ -5,7 +5,6 @@
 #include <limber/mesh/surface.hpp>
 #include <limber/mesh/surface_tree.hpp>
 
-#include <Eigen/Geometry>
 #include <algorithm>
 #include <array>
 #include <map>

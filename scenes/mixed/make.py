@@ -9,14 +9,14 @@ import re
 
 # What the first steps of each scene do (limber check --run), as they were measured.
 TESTS = {
-    "quadruped": {"steps": 20, "max_displacement": [0.1708, 0.003415], "kinetic_energy": [169.2, 8.458], "elastic_energy": [10370.0, 518.3], "inverted": 0},
-    "crab": {"steps": 20, "max_displacement": [0.3124, 0.006249], "kinetic_energy": [43.3, 2.165], "elastic_energy": [0.8493, 0.04247], "inverted": 0},
-    "swordsman": {"steps": 20, "max_displacement": [0.07932, 0.001586], "kinetic_energy": [4.453, 0.2226], "elastic_energy": [4146.0, 207.3], "inverted": 0},
-    "octobot": {"steps": 40, "max_displacement": [0.2935, 0.005871], "kinetic_energy": [10.16, 0.5079], "elastic_energy": [28.79, 1.439], "inverted": 0},
-    "snail": {"steps": 30, "max_displacement": [0.5618, 0.01124], "kinetic_energy": [84.96, 4.248], "elastic_energy": [3763.0, 188.1], "inverted": 0},
-    "candy": {"steps": 30, "max_displacement": [0.07756, 0.001551], "kinetic_energy": [0.6125, 0.03063], "elastic_energy": [922.5, 46.12], "inverted": 0},
-    "pendulum": {"steps": 30, "max_displacement": [0.2572, 0.005144], "kinetic_energy": [4.125, 0.2063], "elastic_energy": [2.396, 0.1198], "inverted": 0},
-    "cantilever": {"steps": 30, "max_displacement": [0.5373, 0.01075], "kinetic_energy": [17.28, 0.8638], "elastic_energy": [23.31, 1.165], "inverted": 0},
+    "quadruped": {"steps": 20, "max_displacement": [0.1961, 0.003923], "kinetic_energy": [178.6, 8.929], "elastic_energy": [468.9, 23.45], "inverted": 0},
+    "crab": {"steps": 20, "max_displacement": [0.2902, 0.005803], "kinetic_energy": [43.18, 2.159], "elastic_energy": [0.6849, 0.03425], "inverted": 0},
+    "swordsman": {"steps": 20, "max_displacement": [0.07019, 0.001404], "kinetic_energy": [5.611, 0.2806], "elastic_energy": [11.78, 0.5891], "inverted": 0},
+    "octobot": {"steps": 40, "max_displacement": [0.2616, 0.005233], "kinetic_energy": [0.1454, 0.007268], "elastic_energy": [0.1718, 0.008591], "inverted": 0},
+    "snail": {"steps": 30, "max_displacement": [0.5556, 0.01111], "kinetic_energy": [85.62, 4.281], "elastic_energy": [27.96, 1.398], "inverted": 0},
+    "candy": {"steps": 30, "max_displacement": [0.07722, 0.001544], "kinetic_energy": [0.571, 0.02855], "elastic_energy": [112.9, 5.643], "inverted": 0},
+    "pendulum": {"steps": 30, "max_displacement": [0.2572, 0.005145], "kinetic_energy": [4.123, 0.2061], "elastic_energy": [2.237, 0.1118], "inverted": 0},
+    "cantilever": {"steps": 30, "max_displacement": [0.5558, 0.01112], "kinetic_energy": [13.91, 0.6953], "elastic_energy": [6.405, 0.3202], "inverted": 0},
 }
 
 

@@ -19,10 +19,23 @@ namespace {
 using mixed::MixedMemory;
 
 nlohmann::json mixed_json(const std::string& space, const std::string& variant = "mixed") {
-  return {{"space", space},     {"variant", variant},    {"integrator", "bdf1"},   {"basis", "skinning"},
-          {"modes", 6},         {"points", 120},         {"exponent", 0.0},        {"seed", 1},
-          {"iterations", 60},   {"tolerance", 1e-13},    {"twist_from", 2},        {"start", "extrapolated"},
-          {"pins", "auto"},     {"hold_stiffness", 0.0}, {"contact_samples", 100}, {"contact_damping", 0.0},
+  return {{"space", space},
+          {"variant", variant},
+          {"integrator", "bdf1"},
+          {"basis", "skinning"},
+          {"modes", 6},
+          {"points", 120},
+          {"exponent", 0.0},
+          {"features", "strain"},
+          {"seed", 1},
+          {"iterations", 60},
+          {"tolerance", 1e-13},
+          {"twist_from", 2},
+          {"start", "extrapolated"},
+          {"pins", "auto"},
+          {"hold_stiffness", 0.0},
+          {"contact_samples", 100},
+          {"contact_damping", 0.0},
           {"slip_speed", 0.005}};
 }
 

@@ -18,6 +18,7 @@ constexpr Entry kMixedEntries[] = {
     {.path = "/method[mixed]/basis", .type = Type::kEnum, .fallback = "\"skinning\"", .values = "skinning homogeneous handles", .text = "Weights: eigenmodes of the elastic energy Laplacian (Eq. 9); of the plain one, blind to materials; smooth ones of spread handles."},
     {.path = "/method[mixed]/modes", .type = Type::kInteger, .fallback = "16", .range = ranges::within(1, 500), .aliases = "m", .text = "Weights m; there are 12 unknowns for each."},
     {.path = "/method[mixed]/points", .type = Type::kInteger, .fallback = "0", .range = ranges::within(0, 1000000), .aliases = "cubature_points C", .text = "Cubature points C; 0: 20 per mode, or all elements where there are fewer. Fewer than 5 per mode are refused."},
+    {.path = "/method[mixed]/features", .type = Type::kEnum, .fallback = "\"strain\"", .values = "strain weights", .text = "What elements are clustered by: their weights and, where weights vary, their places; or weights alone (Eq. 11)."},
     {.path = "/method[mixed]/exponent", .type = Type::kNumber, .fallback = "0", .range = ranges::within(0, 4), .text = "Weights are multiplied with their eigenvalue to minus this before elements are clustered (Eq. 11; the paper has 2)."},
     {.path = "/method[mixed]/seed", .type = Type::kInteger, .fallback = "1", .range = ranges::within(0, 1000000000), .text = "Of the clustering."},
     {.path = "/method[mixed]/iterations", .type = Type::kInteger, .fallback = "2", .range = ranges::within(1, 10000), .text = "Iterations per step, at most."},
@@ -59,6 +60,7 @@ mixed::MixedOptions mixed::MixedOptions::read(const nlohmann::json& o) {
   out.basis = o.at("basis");
   out.modes = o.at("modes");
   out.points = o.at("points");
+  out.weights_only = o.at("features") == "weights";
   out.exponent = o.at("exponent");
   out.seed = o.at("seed").get<std::uint64_t>();
   out.iterations = o.at("iterations");

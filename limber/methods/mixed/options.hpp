@@ -17,6 +17,7 @@ struct MixedOptions {
   bool extrapolate = true;         // begin iterations at u + h v instead of u
   std::string basis = "skinning";  // "skinning", "homogeneous", "handles"
   Index modes = 16, points = 320;  // m and C
+  bool weights_only = false;       // features of elements as the paper has them
   double exponent = 0;             // of the eigenvalues in the features of Eq. 11
   std::uint64_t seed = 1;          // of k-means
   int iterations = 2;

@@ -22,7 +22,7 @@ std::uint64_t reduction_hash(const ReductionInput& in, Index points, const Mixed
     hash.number(m.model).number(m.young).number(m.poisson).number(m.density).number(m.fibre);
     hash.number(m.fibre_stiffness).bytes(m.fibre_direction.data(), 3 * sizeof(double));
   }
-  hash.text(o.basis).number(o.modes).number(points).number(o.exponent).number(o.seed);
+  hash.text(o.basis).number(o.modes).number(points).number(o.weights_only).number(o.exponent).number(o.seed);
   return hash.value();
 }
 
@@ -125,8 +125,11 @@ std::unique_ptr<ReducedBody> reduce_body(const ReductionInput& in, const MixedOp
     KMeansOptions k;
     k.points = points;
     k.seed = o.seed;
+    const SkinningWeights& w = body->weights;
     body->cubature = kmeans_cubature(
-        weight_features(body->weights.W, body->weights.gamma, in.mesh.elements, o.exponent), in.volume, k);
+        o.weights_only ? weight_features(w.W, w.gamma, in.mesh.elements, o.exponent)
+                       : strain_features(w.W, w.gamma, in.mesh.rest, in.mesh.elements, o.exponent),
+        in.volume, k);
     say("storing", 0.95);
     store_cached(cache, "mixed", body->hash, to_store(*body));
   }

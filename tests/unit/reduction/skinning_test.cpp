@@ -168,6 +168,20 @@ TEST(Cubature, GoesWhereTheBodyDeforms) {
   EXPECT_GT(joints / points, 2 * volume / all);
 }
 
+// On a coarse mesh few elements have weights of their own: 160 points for about 40 different ones. Where they are then
+// put is chance, unless an element's place counts where weights vary.
+TEST(Cubature, FindsSoftJointsOnACoarseMesh) {
+  const JointedBar bar(1e4);
+  const auto share_in_joints = [&](bool strain) {
+    const ReducedBar reduced(bar, 8, 160, true, 0, 1, strain);
+    double soft = 0;
+    for (const Index e : reduced.cubature.elements) soft += bar.mesh.material[at(e)].young < 2e5;
+    return soft / 160;
+  };
+  EXPECT_LT(share_in_joints(false), 0.25);  // a fifth of the volume
+  EXPECT_GT(share_in_joints(true), 0.5);
+}
+
 TEST(Cubature, IsTrainedToReproduceForces) {
   // Poses of a bar: random reduced displacements; the trained points must integrate poses they have not seen.
   const JointedBar bar(10);
