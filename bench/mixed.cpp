@@ -235,10 +235,10 @@ void table1(double share, double full) {
                                                                    : 225000)
                                   : 0;
     const auto scene = gallery_scene(name, {"/method/iterations=1", "/obstacles=[]"}, tets);
-    const Measured m = measure_scene(scene, 60, 5, cache_folder());
+    const Measured m = measure_scene(scene, 20, 4, cache_folder());
     print_phases(name + ", mixed", m);
     const Measured f = measure_scene(
-        gallery_scene(name, {"/method/iterations=1", "/method/variant=fem", "/obstacles=[]"}, tets), 60, 5, cache_folder());
+        gallery_scene(name, {"/method/iterations=1", "/method/variant=fem", "/obstacles=[]"}, tets), 20, 4, cache_folder());
     print_phases(name + ", FEM", f);
     std::string full_ms = "-", ratio = "-";
     if (static_cast<double>(m.tets) <= full) {
