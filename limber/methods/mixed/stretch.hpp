@@ -261,7 +261,7 @@ Sym3<T> apply_hessian(const Strain<T>& strain, bool fibres, const Sym3<T>& X) {
 // A symmetric 9x9 matrix on F as the six 3x3 blocks (xx, yy, zz, xy, xz, yz) between rows of F: entry (j, l) of
 // the block (i, k) belongs to F_ij and F_kl. Column-major.
 inline constexpr int kTensorBlocks = 6;
-inline constexpr int kTensorRow[6] = {0, 1, 2, 0, 0, 1}, kTensorCol[6] = {0, 1, 2, 1, 2, 2};
+constexpr int kTensorRow[6] = {0, 1, 2, 0, 0, 1}, kTensorCol[6] = {0, 1, 2, 1, 2, 2};
 
 template <class T>
 struct RowTensor {
