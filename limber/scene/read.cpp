@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace limber {
@@ -77,6 +78,27 @@ Varying read_varying(const Node& parent, const char* key, const char* spec_path)
     out.formula = node.text("formula");
     out.file = node.text("file");
     out.field = node.text("field");
+  }
+  return out;
+}
+
+NodeVectors read_node_vectors(const Node& node) {
+  NodeVectors out;
+  out.where = node.where();
+  if (node.value.is_object()) {
+    out.file = node.text("file");
+    out.field = node.text("field");
+    if (node.has("values"))
+      for (const Json& v : node.value["values"]) out.values.push_back(Node::to_vec3(v));
+    return out;
+  }
+  if (std::all_of(node.value.begin(), node.value.end(), [](const Json& v) { return v.is_number(); })) {
+    out.value = Node::to_vec3(node.value);
+    return out;
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Json& v = node.value[i];
+    out.formula[i] = v.is_string() ? v.get<std::string>() : fmt::format("({})", v.get<double>());
   }
   return out;
 }
@@ -209,7 +231,7 @@ BodySpec read_body(const Node& node) {
     out.element_sets.emplace_back(key, read_selection(node["element_sets"][key]));
   out.elements = node.text("elements");
   out.thickness = node.number("thickness");
-  out.velocity = node.vec3("velocity");
+  out.velocity = read_node_vectors(node["velocity"]);
   out.angular_velocity = node.vec3("angular_velocity");
   out.initial_file = node.text("initial");
   return out;
@@ -235,7 +257,8 @@ ForceSpec read_force(const Node& node) {
   out.body = node.text("body");
   out.nodes = read_selection(node["nodes"]);
   out.force = node.vec3("force");
-  out.acceleration = node.vec3("acceleration");
+  out.acceleration = read_node_vectors(node["acceleration"]);
+  out.force_per_node = read_node_vectors(node["force_per_node"]);
   out.from = node.number("from");
   out.until = node.maybe("until");
   out.ramp = node.number("ramp");

@@ -54,6 +54,23 @@ struct Varying {
   std::string unit = {}, where = {};  // for messages: "Pa", "scene.json:14: /bodies/0/material/young"
 };
 
+// A vector that may differ from node to node: a constant, three formulas of the rest position (x, y, z), or
+// three numbers per node from the scene, a file or a mesh field.
+struct NodeVectors {
+  NodeVectors() = default;
+  NodeVectors(double x, double y, double z) : value(x, y, z) {}
+
+  Vec3 value = Vec3::Zero();
+  std::array<std::string, 3> formula = {};
+  std::vector<Vec3> values = {};      // one per node of the body, or
+  std::string file = {}, field = {};  // text or .npy file, node field of the mesh file
+  std::string where = {};             // for messages: "scene.json:14: /bodies/0/velocity"
+
+  bool varies() const {
+    return !formula[0].empty() || !values.empty() || !file.empty() || !field.empty();
+  }
+};
+
 struct FibreSpec {
   FibreModel model = FibreModel::kNone;
   Varying stiffness{0.0};              // [Pa]
@@ -100,8 +117,8 @@ struct BodySpec {
   std::vector<std::pair<std::string, Selection>> node_sets, element_sets;  // further named sets
   std::string elements = "auto";         // what triangles are: "auto" (plane strain) or "cloth"
   double thickness = 0.01;               // bodies of triangles [m]
-  Vec3 velocity = Vec3::Zero();          // initial [m/s]
-  Vec3 angular_velocity = Vec3::Zero();  // initial, about the centre of mass [rad/s]
+  NodeVectors velocity;                  // initial [m/s]
+  Vec3 angular_velocity = Vec3::Zero();  // initial, about the centre of mass, added to `velocity` [rad/s]
   std::string initial_file;  // optional mesh with the same nodes: initial positions differ from rest
 };
 
@@ -119,11 +136,13 @@ struct ConstraintSpec {
 struct ForceSpec {
   std::string name, body;
   Selection nodes;
-  Vec3 force = Vec3::Zero();         // total over the selected nodes [N], shared by mass; or
-  Vec3 acceleration = Vec3::Zero();  // [m/s^2], times mass
+  // What these three say is added up.
+  Vec3 force = Vec3::Zero();   // total over the selected nodes [N], shared by mass
+  NodeVectors acceleration;    // [m/s^2], times the mass of each node
+  NodeVectors force_per_node;  // [N], on each node
   double from = 0;
   std::optional<double> until;
-  double ramp = 0;  // time over which it grows from zero [s]
+  double ramp = 0;  // time over which it grows from zero, counted from `from` [s]
 };
 
 struct ActivationSpec {

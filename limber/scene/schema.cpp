@@ -76,6 +76,8 @@ Json leaf(Type type, const Entry& entry, const Range& range) {
       return Json{{"anyOf", Json::array({number("number"), list_of(number("number"), 3, 3)})}};
     case Type::kDirection:
       return Json{{"anyOf", Json::array({list_of(typed("number"), 3, 3), list_of(text(), 3, 3)})}};
+    case Type::kNodeVector:
+      return list_of(Json{{"anyOf", Json::array({typed("number"), text()})}}, 3, 3);
     case Type::kTimeValue:
     case Type::kExpected: {
       Json out = typed("array");

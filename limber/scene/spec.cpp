@@ -193,6 +193,9 @@ std::string expected_text(const Entry& entry, const Entry& outer) {
         return "a number or three numbers" + suffix;
       case Type::kDirection:
         return "three numbers or three formulas of x, y, z";
+      case Type::kNodeVector:
+        return "three numbers" + (outer.unit.empty() ? "" : fmt::format(" [{}]", outer.unit)) +
+               " or formulas of x, y, z";
       case Type::kTimeValue:
         return "[time in s, number" + suffix + "]";
       case Type::kExpected:

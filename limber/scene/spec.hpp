@@ -30,7 +30,8 @@ enum class Type {
   kNumbers,          // `count` of them
   kIntegers,         // `count` of them
   kScale,            // a number, or three; three in the resolved scene
-  kDirection,        // three numbers or three formulas
+  kDirection,        // three numbers or three formulas, not zero
+  kNodeVector,       // three numbers or formulas
   kTimeValue,        // [time, value]; range and unit are the value's
   kExpected,         // [value, tolerance]
   kObject,           // keys: the entries below it

@@ -96,7 +96,7 @@ constexpr Entry kEntries[] = {
     {.path = "/bodies/*/node_sets/*", .type = kRef, .ref = "selection", .text = "Which nodes."},
     {.path = "/bodies/*/element_sets", .type = kMap, .fallback = "{}", .text = "Further named sets of elements."},
     {.path = "/bodies/*/element_sets/*", .type = kRef, .ref = "selection", .text = "Which elements, by centroid."},
-    {.path = "/bodies/*/velocity", .type = kNumbers, .unit = "m/s", .fallback = "[0, 0, 0]", .text = "Initial velocity."},
+    {.path = "/bodies/*/velocity", .type = kRef, .unit = "m/s", .fallback = "[0, 0, 0]", .ref = "node-vectors", .text = "Initial velocity, of all nodes or of each."},
     {.path = "/bodies/*/angular_velocity", .type = kNumbers, .unit = "rad/s", .fallback = "[0, 0, 0]", .aliases = "spin omega", .text = "Initial angular velocity about the centre of mass, in world coordinates; added to velocity."},
     {.path = "/bodies/*/initial", .type = kFile, .text = "Mesh file with the same nodes whose positions the body begins in; the rest shape stays that of mesh."},
 
@@ -119,7 +119,8 @@ constexpr Entry kEntries[] = {
     {.path = "/forces/*/body", .type = kString, .text = "Name of the body; may be absent when there is only one."},
     {.path = "/forces/*/nodes", .type = kRef, .fallback = "\"all\"", .ref = "selection", .text = "Which nodes."},
     {.path = "/forces/*/force", .type = kNumbers, .unit = "N", .fallback = "[0, 0, 0]", .aliases = "value f", .text = "Total force, shared among the nodes by mass."},
-    {.path = "/forces/*/acceleration", .type = kNumbers, .unit = "m/s^2", .fallback = "[0, 0, 0]", .aliases = "a", .text = "Force per mass; added to force."},
+    {.path = "/forces/*/acceleration", .type = kRef, .unit = "m/s^2", .fallback = "[0, 0, 0]", .ref = "node-vectors", .aliases = "a", .text = "Force per mass, of all nodes or of each; added to force."},
+    {.path = "/forces/*/force_per_node", .type = kRef, .unit = "N", .fallback = "[0, 0, 0]", .ref = "node-vectors", .aliases = "nodal nodal_force", .text = "Force on each of the nodes; added to force. Copies that a cut makes of a node share it."},
     {.path = "/forces/*/from", .type = kNumber, .unit = "s", .fallback = "0", .range = at_least(0), .aliases = "start begin", .text = "Acts from this time on."},
     {.path = "/forces/*/until", .type = kNumber, .unit = "s", .range = above(0), .aliases = "end to", .text = "Acts until this time; for ever when absent."},
     {.path = "/forces/*/ramp", .type = kNumber, .unit = "s", .fallback = "0", .range = at_least(0), .text = "Time over which it grows linearly from zero, counted from `from`: full at from + ramp, whatever until says. A step takes the value at its end."},
@@ -308,6 +309,12 @@ constexpr Entry kEntries[] = {
     {.path = "#varying/layers/bounds/*", .type = kNumber, .unit = "m", .text = "Position along the axis."},
     {.path = "#varying/layers/values", .type = kArray, .required = true, .least = 1, .text = "One number per slab: one more than bounds."},
     {.path = "#varying/layers/values/*", .type = kNumber, .text = "Value in the slab."},
+
+    {.path = "#node-vectors", .type = kObject, .least = 1, .most = 1, .otherwise = kNodeVector, .text = "Three numbers or formulas of the node's rest position, or an array with one vector for each node of the body, in the order of the mesh (all nodes, also where fewer are selected)."},
+    {.path = "#node-vectors/values", .type = kArray, .least = 1, .text = "One vector per node."},
+    {.path = "#node-vectors/values/*", .type = kNumbers, .text = "Of one node."},
+    {.path = "#node-vectors/file", .type = kFile, .text = "Text or .npy file with three numbers per node."},
+    {.path = "#node-vectors/field", .type = kString, .text = "Node field of the mesh file with three components."},
 
     {.path = "#selection", .type = kObject, .values = "all", .least = 1, .otherwise = kEnum, .text = "\"all\", or an object; several keys must all hold. Positions are rest positions after the body's transform."},
     {.path = "#selection/set", .type = kString, .text = "A named set of the mesh or of the body."},

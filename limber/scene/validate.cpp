@@ -336,6 +336,13 @@ class Walker {
           problem(pointer, "the direction must not be zero");
         return true;
       }
+      case Type::kNodeVector:
+        if (!value.is_array() || value.size() != 3) return false;
+        for (std::size_t i = 0; i < 3; ++i) {
+          if (!value[i].is_number() && !value[i].is_string()) return false;
+          if (value[i].is_string()) formula(value[i], fmt::format("{}/{}", pointer, i));
+        }
+        return true;
       case Type::kTimeValue:
         return value.is_array() && value.size() == 2 && value[0].is_number() && value[1].is_number() &&
                value[0].get<double>() >= 0 && outer.range.holds(value[1].get<double>());

@@ -18,13 +18,14 @@ std::string path_in(const std::string& folder, const std::string& file) {
   return (std::filesystem::path(folder) / file).lexically_normal().string();
 }
 
-// `width` numbers per element from a file or a mesh field.
-std::vector<double> stored(const std::string& file, const std::string& field, int width, std::size_t count,
-                           const Fields& fields, const std::string& folder, const std::string& where) {
+// `width` numbers per `item` ("element" or "node") from a file or a mesh field.
+std::vector<double> stored(const char* item, const std::string& file, const std::string& field, int width,
+                           std::size_t count, const Fields& fields, const std::string& folder,
+                           const std::string& where) {
   const auto wrong_size = [&](const std::string& what, std::size_t found) {
     return Error(ErrorKind::kInput,
-                 fmt::format("{}{} has {} numbers; expected {} ({} for each of {} elements)", prefix(where),
-                             what, found, count * static_cast<std::size_t>(width), width, count));
+                 fmt::format("{}{} has {} numbers; expected {} ({} for each of {} {}s)", prefix(where), what,
+                             found, count * static_cast<std::size_t>(width), width, count, item));
   };
   if (!file.empty()) {
     const std::string path = path_in(folder, file);
@@ -42,12 +43,12 @@ std::vector<double> stored(const std::string& file, const std::string& field, in
   if (found == fields.end()) {
     std::vector<std::string> names;
     for (const auto& f : fields) names.push_back(f.first);
-    throw Error(ErrorKind::kInput, fmt::format("{}the mesh has no element field \"{}\"{}", prefix(where),
+    throw Error(ErrorKind::kInput, fmt::format("{}the mesh has no {} field \"{}\"{}", prefix(where), item,
                                                field, did_you_mean_one_of(field, names)));
   }
   if (found->second.components != width ||
       found->second.values.size() != count * static_cast<std::size_t>(width))
-    throw wrong_size(fmt::format("element field \"{}\" ({} components)", field, found->second.components),
+    throw wrong_size(fmt::format("{} field \"{}\" ({} components)", item, field, found->second.components),
                      found->second.values.size());
   return found->second.values;
 }
@@ -72,7 +73,8 @@ std::vector<double> evaluate(const Varying& varying, std::span<const Vec3> centr
     values.reserve(centroids.size());
     for (const Vec3& p : centroids) values.push_back(formula(p));
   } else {
-    values = stored(varying.file, varying.field, 1, centroids.size(), fields, folder, varying.where);
+    values =
+        stored("element", varying.file, varying.field, 1, centroids.size(), fields, folder, varying.where);
   }
   for (std::size_t e = 0; e < values.size(); ++e) {
     if (std::isfinite(values[e]) && varying.range.holds(values[e])) continue;
@@ -83,6 +85,32 @@ std::vector<double> evaluate(const Varying& varying, std::span<const Vec3> centr
                     e, p.x(), p.y(), p.z(), values[e], varying.unit.empty() ? "" : " " + varying.unit,
                     std::isfinite(values[e]) ? bounds(varying.range) : "a finite number"));
   }
+  return values;
+}
+
+std::vector<Vec3> evaluate(const NodeVectors& vectors, std::span<const Vec3> nodes, const Fields& fields,
+                           const std::string& folder) {
+  std::vector<Vec3> values(nodes.size(), vectors.value);
+  if (!vectors.formula[0].empty()) {
+    const Formula x(vectors.formula[0]), y(vectors.formula[1]), z(vectors.formula[2]);
+    for (std::size_t i = 0; i < nodes.size(); ++i) values[i] = Vec3(x(nodes[i]), y(nodes[i]), z(nodes[i]));
+  } else if (!vectors.values.empty()) {
+    if (vectors.values.size() != nodes.size())
+      throw Error(ErrorKind::kInput, fmt::format("{}/values: found {} vectors; expected {}, one for each node",
+                                                 vectors.where, vectors.values.size(), nodes.size()));
+    values = vectors.values;
+  } else if (vectors.varies()) {
+    const std::vector<double> numbers =
+        stored("node", vectors.file, vectors.field, 3, nodes.size(), fields, folder, vectors.where);
+    for (std::size_t i = 0; i < nodes.size(); ++i) values[i] = Eigen::Map<const Vec3>(&numbers[3 * i]);
+  }
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (!values[i].allFinite())
+      throw Error(
+          ErrorKind::kInput,
+          fmt::format("{}node {} at ({:.4g}, {:.4g}, {:.4g}) gets ({}, {}, {}); expected finite numbers",
+                      prefix(vectors.where), i, nodes[i].x(), nodes[i].y(), nodes[i].z(), values[i].x(),
+                      values[i].y(), values[i].z()));
   return values;
 }
 
@@ -97,7 +125,7 @@ std::vector<Vec3> fibre_directions(const FibreSpec& fibre, std::span<const Vec3>
       directions[e] = Vec3(x(centroids[e]), y(centroids[e]), z(centroids[e]));
   } else {
     const std::vector<double> numbers =
-        stored(fibre.file, fibre.field, 3, centroids.size(), fields, folder, fibre.where);
+        stored("element", fibre.file, fibre.field, 3, centroids.size(), fields, folder, fibre.where);
     for (std::size_t e = 0; e < centroids.size(); ++e)
       directions[e] = Eigen::Map<const Vec3>(&numbers[3 * e]);
   }

@@ -87,13 +87,14 @@ struct BodyMesh {
   std::vector<Vec3> nodes;
   std::vector<Tet> elements;
   IndexSets node_sets, element_sets;
-  Fields element_fields;
+  Fields node_fields, element_fields;
   ElementKind kind = ElementKind::kTetrahedron;
 };
 
 BodyMesh from_tets(TetMesh m) {
-  return {std::move(m.nodes),        std::move(m.tets),           std::move(m.node_sets),
-          std::move(m.element_sets), std::move(m.element_fields), ElementKind::kTetrahedron};
+  return {std::move(m.nodes),        std::move(m.tets),        std::move(m.node_sets),
+          std::move(m.element_sets), std::move(m.node_fields), std::move(m.element_fields),
+          ElementKind::kTetrahedron};
 }
 
 BodyMesh from_triangles(TriMesh m, const BodySpec& spec) {
@@ -105,9 +106,13 @@ BodyMesh from_triangles(TriMesh m, const BodySpec& spec) {
                     "needs tetrahedra, or triangles in the xy plane, or \"elements\": \"cloth\" "
                     "(`limber mesh tet` makes tetrahedra from a closed surface)",
                     spec.name));
-  BodyMesh b{std::move(m.nodes),          {},
-             std::move(m.node_sets),      std::move(m.element_sets),
-             std::move(m.element_fields), cloth ? ElementKind::kClothTriangle : ElementKind::kPlaneTriangle};
+  BodyMesh b{std::move(m.nodes),
+             {},
+             std::move(m.node_sets),
+             std::move(m.element_sets),
+             std::move(m.node_fields),
+             std::move(m.element_fields),
+             cloth ? ElementKind::kClothTriangle : ElementKind::kPlaneTriangle};
   for (const Tri& t : m.triangles) b.elements.push_back(as_element(t));
   return b;
 }
@@ -367,17 +372,49 @@ void finish_model(Model& model) {
   }
 }
 
+namespace {
+
+// What a force says about each of its nodes. `fields`: node fields of the bodies' meshes.
+void set_accelerations(const Scene& scene, const std::vector<Fields>& fields, Model& model, Load& load) {
+  const ForceSpec& spec = scene.forces[load.force];
+  const NodeVectors &acceleration = spec.acceleration, &force = spec.force_per_node;
+  if (!acceleration.varies() && !force.varies() && force.value.isZero(0)) return;
+  // Arrays have a vector for every node of the body, whatever is selected.
+  Selection all;
+  all.where = spec.nodes.where;
+  const std::vector<Index> body = select_nodes(model, all, spec.body);
+  const Index b = model.body_of_node[body.front()];
+  const bool one_body = model.body_of_node[body.back()] == b;
+  std::vector<Vec3> points;
+  std::vector<Index> place(static_cast<std::size_t>(model.nodes()), -1);
+  for (const Index i : body) {
+    place[i] = static_cast<Index>(points.size());
+    points.push_back(model.mesh.rest[i]);
+  }
+  const Fields none, &of_body = one_body ? fields[b] : none;
+  const std::vector<Vec3> a = evaluate(acceleration, points, of_body, scene.folder),
+                          f = evaluate(force, points, of_body, scene.folder);
+  for (const Index i : load.nodes) load.acceleration.push_back(a[place[i]] + f[place[i]] / model.mass[3 * i]);
+}
+
+}  // namespace
+
 Model build_model(std::shared_ptr<const Scene> scene_ptr) {
   const Scene& scene = *scene_ptr;
   Model model;
   model.scene = std::move(scene_ptr);
   Problems problems;
+  std::vector<Fields> node_fields;
+  std::vector<Vec3> velocity;
   for (std::size_t b = 0; b < scene.bodies.size(); ++b)
     problems.collect([&] {
       const BodySpec& spec = scene.bodies[b];
       BodyMesh mesh = load(scene, b, spec, static_cast<double>(model.mesh.elements.size()), &model.notices);
       place(spec, mesh.nodes);
       add_named_sets(spec, mesh);
+      const std::vector<Vec3> v = evaluate(spec.velocity, mesh.nodes, mesh.node_fields, scene.folder);
+      velocity.insert(velocity.end(), v.begin(), v.end());
+      node_fields.push_back(std::move(mesh.node_fields));
       append(model, scene, spec, std::move(mesh));
     });
   problems.raise();
@@ -387,7 +424,7 @@ Model build_model(std::shared_ptr<const Scene> scene_ptr) {
     });
   for (std::size_t f = 0; f < scene.forces.size(); ++f)
     problems.collect([&] {
-      model.loads.push_back({f, select_nodes(model, scene.forces[f].nodes, scene.forces[f].body), 0.0});
+      model.loads.push_back({f, select_nodes(model, scene.forces[f].nodes, scene.forces[f].body), 0.0, {}});
     });
   for (const ObstacleSpec& o : scene.obstacles)
     problems.collect(
@@ -397,8 +434,15 @@ Model build_model(std::shared_ptr<const Scene> scene_ptr) {
   problems.raise();
 
   model.origin.resize(static_cast<std::size_t>(model.nodes()));
-  for (Index i = 0; i < model.nodes(); ++i) model.origin[i] = i;
+  model.velocity.resize(3 * model.nodes());
+  for (Index i = 0; i < model.nodes(); ++i) {
+    model.origin[i] = i;
+    node(model.velocity, i) = velocity[i];
+  }
   finish_model(model);
+  for (Load& load : model.loads)
+    problems.collect([&] { set_accelerations(scene, node_fields, model, load); });
+  problems.raise();
   return model;
 }
 
@@ -441,7 +485,8 @@ State initial_state(const Model& model) {
     }
     center /= mass;
     for (Index i : nodes)
-      node(state.v, i) = spec.velocity + spec.angular_velocity.cross(Vec3(node(state.x, i)) - center);
+      node(state.v, i) =
+          Vec3(node(model.velocity, i)) + spec.angular_velocity.cross(Vec3(node(state.x, i)) - center);
   }
   if (model.articulation) {
     // Attached nodes are where their links are, and move with them.

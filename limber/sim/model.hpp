@@ -39,6 +39,9 @@ struct Load {
   std::size_t force;  // index into Scene::forces
   std::vector<Index> nodes;
   double mass = 0;  // of the nodes together [kg]
+  // Of each of the nodes [m/s^2], in place of the one acceleration that Scene::forces has for all; empty: that
+  // one holds. Forces per node are in it too, over the nodes' masses, so that copies of a node share its force.
+  std::vector<Vec3> acceleration;
 };
 
 // One connected piece of material.
@@ -56,6 +59,7 @@ struct Model {
   VecX mass;                          // lumped, 3n: one entry per degree of freedom [kg]
   std::vector<Index> body_of_node;    // index into bodies
   std::vector<Index> origin;          // node -> node of epoch 0 that it is a copy of
+  VecX velocity;                      // initial, 3n, without the bodies' spin [m/s]
   IndexSets node_sets, element_sets;  // "body/set" -> ids in the model
   std::vector<Hold> holds;
   std::vector<Load> loads;

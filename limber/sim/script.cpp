@@ -147,9 +147,11 @@ void Script::fill_loads() {
     if (input_.loading[k] == 0) continue;
     const Load& load = model_.loads[k];
     const ForceSpec& spec = model_.scene->forces[load.force];
-    for (const Index i : load.nodes) {
+    for (std::size_t j = 0; j < load.nodes.size(); ++j) {
+      const Index i = load.nodes[j];
       const double m = model_.mass[3 * i];
-      node(input_.force, i) += input_.loading[k] * m * (spec.force / load.mass + spec.acceleration);
+      const Vec3& a = load.acceleration.empty() ? spec.acceleration.value : load.acceleration[j];
+      node(input_.force, i) += input_.loading[k] * m * (spec.force / load.mass + a);
     }
   }
 }

@@ -209,7 +209,17 @@ Model with_topology(const Model& base, const Topology& t) {
   next.holds = base.holds;
   for (Hold& hold : next.holds) hold.nodes = t.nodes.apply(hold.nodes, old_nodes);
   next.loads = base.loads;
-  for (Load& load : next.loads) load.nodes = t.nodes.apply(load.nodes, old_nodes);
+  for (Load& load : next.loads) {
+    const std::vector<Index> old = std::move(load.nodes);
+    load.nodes = t.nodes.apply(old, old_nodes);
+    if (load.acceleration.empty()) continue;
+    VecX a = VecX::Zero(3 * old_nodes);
+    for (std::size_t j = 0; j < old.size(); ++j) node(a, old[j]) = load.acceleration[j];
+    const VecX carried = t.nodes.apply3(a);
+    load.acceleration.clear();
+    for (const Index i : load.nodes) load.acceleration.push_back(node(carried, i));
+  }
+  next.velocity = t.nodes.apply3(base.velocity);
   next.activations = base.activations;
   next.contact.obstacles = base.contact.obstacles;
   next.articulation = base.articulation;

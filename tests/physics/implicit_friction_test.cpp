@@ -17,7 +17,7 @@ std::shared_ptr<Scene> sliding_block(const std::string& integrator, double dampi
   body.material.model = MaterialModel::kStableNeoHookeanLog;
   body.material.young = Varying{1e6};
   body.material.poisson = Varying{.3};
-  body.velocity = Vec3(1, 0, 0);
+  body.velocity = {1, 0, 0};
   s->contact.friction = .3;
   s->method_options["contact_damping"] = damping;
   ObstacleSpec floor;

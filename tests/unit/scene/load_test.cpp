@@ -120,7 +120,7 @@ TEST(Load, ReadsEveryPart) {
   EXPECT_EQ(b.regions[0].young->value, 1e7);
   EXPECT_FALSE(b.regions[0].poisson);
   EXPECT_EQ(b.node_sets[0].first, "top");
-  EXPECT_EQ(b.velocity, Vec3(1, 2, 3));
+  EXPECT_EQ(b.velocity.value, Vec3(1, 2, 3));
   const ConstraintSpec& k = s.constraints[0];
   EXPECT_EQ(k.nodes.kind, "every");
   EXPECT_EQ(k.nodes.parts[1].parts[0].ids[0], 3);
