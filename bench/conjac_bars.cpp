@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <CLI/CLI.hpp>
 
 using namespace limber;
@@ -37,7 +38,7 @@ std::shared_ptr<Scene> bar_scene(const Case& c, const std::string& method, nlohm
   s->end = 1;
   s->gravity.setZero();
   s->method = method;
-  s->method_options = std::move(options);
+  *s->method_options = std::move(options);
   BodySpec body;
   body.name = "bar";
   body.generate = GenerateSpec{};

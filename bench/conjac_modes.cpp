@@ -7,6 +7,8 @@
 #include <limber/sim/simulation.hpp>
 #include <limber/sim/static_solve.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <CLI/CLI.hpp>
 #include <Eigen/Geometry>
 
@@ -100,10 +102,10 @@ Outcome simulate(const Study& study, const nlohmann::json& dynamic, double h, do
   s->end = kEnergyTime;
   if (dynamic.is_null()) {
     s->method = "vanilla";
-    s->method_options = {{"beta", beta}};
+    *s->method_options = {{"beta", beta}};
   } else {
     s->method = "conjac";
-    s->method_options = {{"beta", .5},        {"gamma", 1. / 3},       {"time_rule", "guarded"},
+    *s->method_options = {{"beta", .5},        {"gamma", 1. / 3},       {"time_rule", "guarded"},
                          {"newton_steps", 0}, {"static_start", false}, {"dynamic", dynamic}};
   }
   try {

@@ -342,7 +342,7 @@ std::string compare_with_bare(const Result& direct, const Variant& variant, int 
   const State state = initial_state(model);
   StepInput in;
   script_input(model, state, scene->h, in);
-  ImplicitStage stage(model, ImplicitOptions::read(scene->method_options).stage);
+  ImplicitStage stage(model, ImplicitOptions::read(*scene->method_options).stage);
   stage.pose(in, {scene->h, 1, 0, true}, {&state.x, &state.v}, {});
   std::string text;
   for (const std::string& backend : cholesky_backends()) {

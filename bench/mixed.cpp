@@ -15,6 +15,8 @@
 #include <limber/scene/load.hpp>
 #include <limber/sim/simulation.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -249,7 +251,7 @@ void table1(double share, double full) {
       ratio = number(whole.step_ms / m.step_ms);
     }
     table.rows.push_back({name, fmt::format("{}", m.nodes), fmt::format("{}", m.tets),
-                          scene->method_options.at("modes").dump(), scene->method_options.at("points").dump(),
+                          scene->method_options->at("modes").dump(), scene->method_options->at("points").dump(),
                           number(m.step_ms), number(f.step_ms), number(m.expand_ms), full_ms, ratio,
                           number(paper_ms[k]), number(paper_full[k] / paper_ms[k])});
     ++k;

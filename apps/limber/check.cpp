@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -39,7 +40,7 @@ void describe(const Scene& scene, const Model& model) {
 
 // Runs the scene and compares with its "tests". Returns the number of expectations that do not hold.
 int run_tests(Simulation& simulation) {
-  const nlohmann::json& tests = simulation.scene().tests;
+  const nlohmann::json& tests = *simulation.scene().tests;
   const std::int64_t steps = tests.value("steps", simulation.total_steps());
   double first_energy = 0, largest_energy = 0, drift = 0;
   std::int64_t fallbacks = 0, inverted = 0;

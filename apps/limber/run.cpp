@@ -17,6 +17,7 @@
 #include <limber/view/server.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <CLI/CLI.hpp>
 
 #include <chrono>

@@ -5,6 +5,7 @@
 #include <limber/sim/model.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 

@@ -13,7 +13,7 @@
 #include <limber/core/types.hpp>
 #include <limber/mesh/mesh.hpp>
 
-#include <nlohmann/json.hpp>
+#include <limber/io/boxed_json.hpp>
 
 #include <array>
 #include <cstdio>
@@ -71,8 +71,8 @@ struct ReplayHeader {
   double h = 0;                 // time step [s]
   double end = 0;               // planned end of the run [s]
   Vec3 gravity = Vec3::Zero();  // [m/s^2]; the viewer's "up" points against it
-  nlohmann::json parameters;    // the method's parameters, name -> value
-  nlohmann::json facts;         // anything else that the page should list, name -> value
+  BoxedJson parameters;         // the method's parameters, name -> value
+  BoxedJson facts;              // anything else that the page should list, name -> value
   std::vector<ReplayObstacle> obstacles;
 };
 
@@ -175,7 +175,7 @@ class ReplayReader {
   const std::vector<ReplayRow>& rows() const { return rows_; }
 
   bool finished() const { return finished_; }
-  const nlohmann::json& summary() const { return summary_; }
+  const nlohmann::json& summary() const { return *summary_; }
   // Empty, or what is wrong with the file and how much of it was read, for a person.
   std::string damage() const;
 
@@ -202,7 +202,7 @@ class ReplayReader {
   std::vector<Chunk> topology_chunks_, frame_chunks_;
   std::vector<ReplayRow> rows_;
   bool finished_ = false;
-  nlohmann::json summary_;
+  BoxedJson summary_;
   // Rest and basis of the topology that was last asked for; frames are read by several threads.
   struct KeptBasis {
     std::mutex mutex;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <zlib.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 
@@ -216,8 +217,8 @@ json to_json(const ReplayHeader& h) {
           {"h", h.h},
           {"end", h.end},
           {"gravity", to_json(h.gravity)},
-          {"parameters", h.parameters},
-          {"facts", h.facts},
+          {"parameters", *h.parameters},
+          {"facts", *h.facts},
           {"obstacles", std::move(obstacles)}};
 }
 
@@ -235,8 +236,8 @@ ReplayHeader parse_header(const std::string& text) {
   h.h = j.at("h").get<double>();
   h.end = j.at("end").get<double>();
   h.gravity = vec3(j.at("gravity"));
-  h.parameters = j.at("parameters");
-  h.facts = j.at("facts");
+  *h.parameters = j.at("parameters");
+  *h.facts = j.at("facts");
   for (const json& o : j.at("obstacles")) {
     ReplayObstacle out;
     out.name = o.at("name").get<std::string>();

@@ -4,6 +4,7 @@
 #include <limber/io/replay_layout.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <cerrno>
 #include <fstream>
@@ -154,7 +155,7 @@ void ReplayReader::add(Chunk chunk, const std::string& data) {
     for (const ReplayRow& r : rows) chunk.step = std::max(chunk.step, r.step);
     rows_.insert(rows_.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
   } else if (chunk.tag == kDone) {
-    summary_ = json::parse(data);
+    *summary_ = json::parse(data);
     finished_ = true;
   }  // other tags are from a later version: stepped over
   chunks_.push_back(chunk);

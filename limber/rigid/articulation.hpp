@@ -1,12 +1,10 @@
-// The mechanism of a scene, ready to step: links, joints, loops and springs from its JSON and from URDF
-// files, the assembled initial position, contact points on the links, and the nodes of soft bodies that hang
-// on links.
+// A mechanism ready to step: the assembled initial position, contact points on the links, and the nodes of
+// soft bodies that hang on links.
 #pragma once
 
 #include <limber/contact/obstacle.hpp>
+#include <limber/rigid/drawing.hpp>
 #include <limber/rigid/inner_contacts.hpp>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace limber::rigid {
 
@@ -33,10 +31,9 @@ struct Articulation {
   std::vector<std::string> notices;     // what was changed or left out on the way (URDF)
 };
 
-// `description`: the keys links, joints, loops, springs, robots and method of a resolved scene. Places are in
-// world coordinates of the *drawing*, the position in which all joints are at zero; the initial q then moves
-// the links. File names are relative to `folder`. Throws Error(kInput) with everything that is wrong.
-Articulation build_articulation(const nlohmann::ordered_json& description, const std::string& folder);
+// The mechanism of a drawing, its joints at their initial positions and its loops closed. Throws
+// Error(kInput) with everything that is wrong.
+Articulation make_articulation(Drawing drawing);
 
 // Contacts of the step from t to t + h: points that are inside an obstacle or could reach it.
 std::vector<Contact> find_contacts(const Articulation& articulation, const std::vector<Obstacle>& obstacles,

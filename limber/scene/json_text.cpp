@@ -1,6 +1,7 @@
 #include <limber/scene/json_text.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <charconv>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // JSON text to values, remembering on which line everything stands, so that messages can say so.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 #include <string_view>

@@ -9,6 +9,7 @@
 #include <limber/scene/suggest.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -500,7 +501,7 @@ Scene read_scene(std::string_view text, const std::string& path, std::span<const
 }
 
 Json rebase_files(const Scene& scene, const std::string& folder) {
-  Json copy = scene.resolved;
+  Json copy = *scene.resolved;
   for_each_file(copy, [&](Json& value, const std::string&) {
     value = rebased(value.get<std::string>(), scene.folder, folder);
   });

@@ -5,6 +5,7 @@
 #include <limber/scene/spec.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <stdexcept>
@@ -313,8 +314,8 @@ Scene read_resolved(const Json& resolved, const Marks& marks) {
   scene.damping_mass = root["damping"].number("mass");
   scene.damping_stiffness = root["damping"].number("stiffness");
   scene.method = root["method"].text("type");
-  scene.method_options = nlohmann::json(resolved["method"]);
-  scene.method_options.erase("type");
+  *scene.method_options = nlohmann::json(resolved["method"]);
+  scene.method_options->erase("type");
   scene.solver = root["solver"].text("backend");
   scene.ordering = root["solver"].text("ordering");
   each(root["bodies"], [&](const Node& n) { scene.bodies.push_back(read_body(n)); });
@@ -336,8 +337,8 @@ Scene read_resolved(const Json& resolved, const Marks& marks) {
   scene.output.surface = output.get<bool>("surface");
   scene.output.fields = output.get<std::vector<std::string>>("fields");
   scene.output.bodies = output.get<std::vector<std::string>>("bodies");
-  scene.tests = nlohmann::json(resolved["tests"]);
-  scene.resolved = resolved;
+  *scene.tests = nlohmann::json(resolved["tests"]);
+  *scene.resolved = resolved;
   return scene;
 }
 

@@ -3,9 +3,8 @@
 
 #include <limber/core/motion.hpp>
 #include <limber/core/types.hpp>
+#include <limber/io/boxed_json.hpp>
 #include <limber/material/material.hpp>
-
-#include <nlohmann/json.hpp>
 
 #include <array>
 #include <limits>
@@ -66,9 +65,7 @@ struct NodeVectors {
   std::string file = {}, field = {};  // text or .npy file, node field of the mesh file
   std::string where = {};             // for messages: "scene.json:14: /bodies/0/velocity"
 
-  bool varies() const {
-    return !formula[0].empty() || !values.empty() || !file.empty() || !field.empty();
-  }
+  bool varies() const { return !formula[0].empty() || !values.empty() || !file.empty() || !field.empty(); }
 };
 
 struct FibreSpec {
@@ -204,7 +201,7 @@ struct Scene {
   double damping_stiffness = 0;  // Rayleigh b [s]
   std::string method = "vanilla";
   std::vector<DynamicSpec> dynamic;  // representative nodes of ConJac
-  nlohmann::json method_options;     // validated and defaulted by the method's own spec table
+  BoxedJson method_options;          // validated and defaulted by the method's own spec table
   std::string solver = "auto", ordering = "auto";
   std::vector<BodySpec> bodies;
   std::vector<ConstraintSpec> constraints;
@@ -214,8 +211,8 @@ struct Scene {
   std::vector<ObstacleSpec> obstacles;
   ContactSpec contact;
   OutputSpec output;
-  nlohmann::json tests;             // expectations that the scene carries for itself
-  nlohmann::ordered_json resolved;  // the fully defaulted JSON, keys in the order of the spec table
+  BoxedJson tests;            // expectations that the scene carries for itself
+  BoxedOrderedJson resolved;  // the fully defaulted JSON, keys in the order of the spec table
 };
 
 }  // namespace limber

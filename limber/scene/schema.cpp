@@ -3,6 +3,8 @@
 #include <limber/material/lame.hpp>
 #include <limber/scene/spec.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <map>

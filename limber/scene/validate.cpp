@@ -6,6 +6,7 @@
 #include <limber/scene/suggest.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>

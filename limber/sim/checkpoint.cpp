@@ -6,6 +6,7 @@
 #include <limber/sim/topology.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -200,7 +201,7 @@ void write_checkpoint(const std::filesystem::path& path, const Checkpoint& check
   put(out, kVersion);
   put(out, std::uint32_t{0});
   put(out, checkpoint.scene_hash);
-  const std::string notes = checkpoint.notes.dump();
+  const std::string notes = checkpoint.notes->dump();
   put(out, static_cast<std::uint64_t>(notes.size()));
   out += notes;
   FieldWriter fields;
@@ -238,7 +239,7 @@ Checkpoint parse_checkpoint(std::string_view bytes, const std::string& name) {
 
   Checkpoint out;
   out.scene_hash = in.get<std::uint64_t>();
-  out.notes = nlohmann::json::parse(in.take(in.get<std::uint64_t>()), nullptr, false);
+  *out.notes = nlohmann::json::parse(in.take(in.get<std::uint64_t>()), nullptr, false);
   FieldReader fields(in, in.get<std::uint32_t>());
   visit(out.state, [&](const char* field, auto& value) {
     const std::string_view name(field);

@@ -8,9 +8,8 @@
 // temporary file, forced to the disk and renamed: a checkpoint exists whole or not at all.
 #pragma once
 
+#include <limber/io/boxed_json.hpp>
 #include <limber/sim/state.hpp>
-
-#include <nlohmann/json.hpp>
 
 #include <cstdint>
 #include <filesystem>
@@ -24,7 +23,7 @@ struct Checkpoint {
   State state;
   std::string method;  // whose memory the state holds
   std::uint64_t scene_hash = 0;
-  nlohmann::json notes;  // wall time so far, version: nothing that the motion depends on
+  BoxedJson notes;  // wall time so far, version: nothing that the motion depends on
 };
 
 void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);

@@ -6,6 +6,8 @@
 #include <limber/io/file.hpp>
 #include <limber/sim/hash.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <ctime>
 
 namespace limber {
@@ -26,7 +28,7 @@ void describe_run(const Simulation& simulation, const std::vector<std::string>& 
                   std::int64_t target, RunFolder& folder) {
   const Model& model = simulation.model();
   const Libraries libs = libraries();
-  Json& manifest = folder.manifest;
+  nlohmann::ordered_json& manifest = *folder.manifest;
   manifest["limber"] = version();
   manifest["commit"] = commit();
   manifest["compiler"] = compiler() + ", " + build_type();
@@ -52,21 +54,21 @@ void dump_failure(const RunFolder& folder, const Simulation& simulation, const s
   c.state = simulation.state();
   c.method = simulation.scene().method;
   c.scene_hash = folder.scene_hash();
-  c.notes = {{"why", why}, {"limber", version()}, {"commit", commit()}};
+  *c.notes = {{"why", why}, {"limber", version()}, {"commit", commit()}};
   write_checkpoint(folder.file("failure.lmc"), c);
   StepInput input;
   script_input(simulation.model(), c.state, simulation.scene().h, input);
   const Diagnostics d = measure(simulation.model(), c.state, input.activation);
-  Json report{{"why", why},
-              {"step", c.state.step},
-              {"t", c.state.t},
-              {"hash", to_hex(hash_state(c.state))},
-              {"kinetic_energy", d.kinetic},
-              {"elastic_energy", d.elastic},
-              {"max_speed", d.max_speed},
-              {"max_displacement", d.max_displacement},
-              {"commit", commit()},
-              {"note", "the state before the step that failed is in failure.lmc"}};
+  nlohmann::ordered_json report{{"why", why},
+                                {"step", c.state.step},
+                                {"t", c.state.t},
+                                {"hash", to_hex(hash_state(c.state))},
+                                {"kinetic_energy", d.kinetic},
+                                {"elastic_energy", d.elastic},
+                                {"max_speed", d.max_speed},
+                                {"max_displacement", d.max_displacement},
+                                {"commit", commit()},
+                                {"note", "the state before the step that failed is in failure.lmc"}};
   write_file_atomic(folder.file("failure.json").string(), report.dump(2) + "\n");
 }
 

@@ -8,6 +8,8 @@
 #include <limber/sim/frame.hpp>
 #include <limber/sim/run_folder.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <Eigen/Geometry>
 #include <Eigen/LU>
 
@@ -185,10 +187,10 @@ ReplayHeader replay_header(const Simulation& simulation, const std::vector<Obsta
   out.gravity = scene.gravity;
   out.parameters = scene.method_options;
   const Model& model = simulation.model();
-  out.facts = {{"nodes", model.nodes()},
-               {"elements", model.mesh.elements.size()},
-               {"bodies", model.bodies.size()},
-               {"threads", threads()}};
+  *out.facts = {{"nodes", model.nodes()},
+                {"elements", model.mesh.elements.size()},
+                {"bodies", model.bodies.size()},
+                {"threads", threads()}};
   if (model.articulation) {
     const rigid::Mechanism& m = model.articulation->mechanism;
     out.facts["links"] = m.links.size();

@@ -5,6 +5,7 @@
 #include <limber/sim/topology.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <cstring>
 #include <filesystem>
@@ -65,7 +66,7 @@ std::uint64_t hash_state(const State& state) {
 }
 
 std::uint64_t hash_scene(const Scene& scene) {
-  Json copy = scene.resolved;
+  Json copy = *scene.resolved;
   for (const char* key : {"$schema", "name", "description", "output", "tests"}) copy.erase(key);
   copy["time"].erase("end");
   Hasher hasher;

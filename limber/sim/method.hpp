@@ -5,6 +5,8 @@
 #include <limber/scene/method_spec.hpp>
 #include <limber/sim/stepper.hpp>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <filesystem>
 #include <functional>
 #include <memory>

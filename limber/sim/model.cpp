@@ -12,6 +12,7 @@
 #include <limber/scene/varying.hpp>
 #include <limber/sim/contact_model.hpp>
 #include <limber/sim/model_parts.hpp>
+#include <limber/sim/read_mechanism.hpp>
 
 #include <Eigen/Geometry>
 #include <algorithm>
@@ -22,6 +23,7 @@
 #include <variant>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace limber {
 namespace {
@@ -51,7 +53,7 @@ void attach_nodes(const Scene& scene, const Model& model, rigid::Articulation& a
   rigid::Motion motion;
   rigid::update_motion(articulation.mechanism, articulation.q, articulation.v, motion);
   std::map<Index, std::string> taken;
-  const auto& list = scene.resolved.at("attachments");
+  const auto& list = scene.resolved->at("attachments");
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string where = fmt::format("/attachments/{}", i), name = list[i].at("link");
     const Index link = articulation.mechanism.find_link(name);
@@ -72,10 +74,9 @@ void attach_nodes(const Scene& scene, const Model& model, rigid::Articulation& a
 // Links, joints and what belongs to them. Null when the scene has none.
 void add_links(const Scene& scene, Model& model) {
   // A scene that a program put together has no resolved text, and no links.
-  if (!scene.resolved.contains("links")) return;
-  if (scene.resolved.at("links").empty() && scene.resolved.at("robots").empty()) return;
-  auto articulation =
-      std::make_shared<rigid::Articulation>(rigid::build_articulation(scene.resolved, scene.folder));
+  if (!scene.resolved->contains("links")) return;
+  if (scene.resolved->at("links").empty() && scene.resolved->at("robots").empty()) return;
+  auto articulation = std::make_shared<rigid::Articulation>(read_articulation(*scene.resolved, scene.folder));
   model.notices.insert(model.notices.end(), articulation->notices.begin(), articulation->notices.end());
   attach_nodes(scene, model, *articulation);
   model.link_surfaces = std::make_shared<const rigid::LinkSurfaces>(rigid::link_surfaces(*articulation));

@@ -4,14 +4,16 @@
 #include <limber/core/error.hpp>
 #include <limber/mesh/surface.hpp>
 #include <limber/mesh/surface_tree.hpp>
+#include <limber/sim/method.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <Eigen/Geometry>
 
 #include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
-
-#include <fmt/format.h>
-#include <Eigen/Geometry>
 
 namespace limber {
 namespace {
@@ -206,10 +208,11 @@ std::vector<Overlap> find_overlaps(const Model& model, const VecX& x, bool bodie
 
 std::vector<std::string> check_start(const Model& model, const VecX& x) {
   const Scene& scene = *model.scene;
-  if (scene.method == "static" || scene.method == "joints") return {};  // neither looks at contact of nodes
-  const bool bodies = scene.method_options.is_object() && scene.method_options.value("body_contact", false);
+  const Capabilities& can = method_named(scene.method).spec.can;
+  if (!can.bodies || !(can.obstacles || can.body_contact)) return {};  // it does not look at contact of nodes
+  const bool bodies = scene.method_options->is_object() && scene.method_options->value("body_contact", false);
   const nlohmann::ordered_json::json_pointer option("/contact/overlap");
-  const bool accepted = scene.resolved.contains(option) && scene.resolved.at(option) == "accept";
+  const bool accepted = scene.resolved->contains(option) && scene.resolved->at(option) == "accept";
   std::vector<std::string> notices;
   std::string refused;
   for (const Overlap& o : find_overlaps(model, x, bodies)) {

@@ -5,6 +5,7 @@
 #include <limber/view/page.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -32,7 +33,7 @@ Recorder::Recorder(RunFolder& folder, const Simulation& simulation)
   const std::filesystem::path recording = folder.file("replay.lmr");
   if (folder.start()) {
     const State& state = folder.start()->state;
-    const nlohmann::json& notes = folder.start()->notes;
+    const nlohmann::json& notes = *folder.start()->notes;
     if (notes.is_object() && notes.contains("wall") && notes["wall"].is_number())
       earlier_wall_ = notes["wall"];
     if (notes.is_object() && notes.contains("fallbacks") && notes["fallbacks"].is_object())
@@ -98,7 +99,7 @@ bool Recorder::measures() const {
   const Scene& scene = simulation_.scene();
   // A scene that a program put together has no resolved text.
   Index every =
-      scene.resolved.contains("output") ? scene.resolved["output"].value("measure_every", Index{0}) : 0;
+      scene.resolved->contains("output") ? scene.resolved["output"].value("measure_every", Index{0}) : 0;
   if (every == 0) every = simulation_.reduced() ? scene.output.every : 1;
   return simulation_.steps_done() % every == 0;
 }
@@ -212,10 +213,10 @@ void Recorder::checkpoint() {
   c.state = state;
   c.method = simulation_.scene().method;
   c.scene_hash = folder_.scene_hash();
-  c.notes = {{"wall", wall()},
-             {"limber", LIMBER_VERSION},
-             {"topologies", replay_->topologies()},
-             {"shown_epoch", shown_epoch_}};
+  *c.notes = {{"wall", wall()},
+              {"limber", LIMBER_VERSION},
+              {"topologies", replay_->topologies()},
+              {"shown_epoch", shown_epoch_}};
   if (!fallbacks_.empty()) c.notes["fallbacks"] = fallbacks_;
   write_checkpoint(folder_.file("checkpoints") / checkpoint_name(state.step), c);
   const std::vector<CheckpointFile> all = list_checkpoints(folder_.file("checkpoints"));

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -164,7 +165,7 @@ RunFolder::RunFolder(const Scene& scene, const RunFolderRequest& request)
   if (log_.fd < 0)
     throw Error(ErrorKind::kIo,
                 fmt::format("{}: cannot write: {}", (path_ / "log.txt").string(), std::strerror(errno)));
-  if (start_ && old) manifest = *old;
+  if (start_ && old) *manifest = *old;
   manifest["scene"] = scene.name;
   manifest["scene_file"] = absolute(scene.file);
   manifest["scene_hash"] = to_hex(scene_hash_);
@@ -238,7 +239,7 @@ void RunFolder::clear_after(std::int64_t step) {
 }
 
 void RunFolder::write_manifest() {
-  write_file_atomic((path_ / "run.json").string(), manifest.dump(2) + "\n", true);
+  write_file_atomic((path_ / "run.json").string(), manifest->dump(2) + "\n", true);
 }
 
 void RunFolder::log(std::string_view line) {

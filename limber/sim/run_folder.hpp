@@ -2,7 +2,6 @@
 // docs/run-folder.md describes the files.
 #pragma once
 
-#include <limber/scene/json_text.hpp>
 #include <limber/scene/scene.hpp>
 #include <limber/sim/checkpoint.hpp>
 
@@ -41,7 +40,7 @@ class RunFolder {
   const std::vector<std::string>& notices() const { return notices_; }
 
   // run.json. Change it, then write_manifest().
-  Json manifest;
+  BoxedOrderedJson manifest;
   void write_manifest();
 
   // A line in log.txt, with the time since the start.

@@ -127,7 +127,7 @@ Simulation::Simulation(std::shared_ptr<const Scene> scene, Preparation preparati
 }
 
 std::unique_ptr<Stepper> Simulation::make_stepper(const Model& model) const {
-  return method_->make(model, scene_->method_options, preparation_);
+  return method_->make(model, *scene_->method_options, preparation_);
 }
 
 // Steppers and scripts refer to the model, so that they go with it.

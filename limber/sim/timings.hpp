@@ -2,7 +2,7 @@
 // same memory for a hundred steps and for a million.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <array>
 #include <cstdint>
@@ -29,8 +29,8 @@ class Timings {
 
   // A table for people, as a tree; shares are of `whole` seconds.
   std::string table(double whole) const;
-  nlohmann::ordered_json json()
-      const;  // {"assemble": {"mean_ms": .., "p95_ms": .., "max_ms": .., "total_s": ..}}
+  // {"assemble": {"mean_ms": .., "p95_ms": .., "max_ms": .., "total_s": ..}}
+  nlohmann::ordered_json json() const;
 
  private:
   std::vector<Phase> phases_;

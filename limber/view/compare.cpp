@@ -3,6 +3,7 @@
 #include <limber/view/compare.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>

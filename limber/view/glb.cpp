@@ -9,6 +9,7 @@
 #include <limber/view/shapes.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <Eigen/Geometry>
 

@@ -6,6 +6,7 @@
 #include <limber/view/page_template.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace limber::view {
 

@@ -4,6 +4,7 @@
 #include <limber/view/page_data.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -119,22 +120,22 @@ RunEncoder::RunEncoder(const ReplayReader& reader, const EncodeOptions& options,
                        std::vector<ExtraField> extra)
     : reader_(reader), options_(options), prefix_(std::move(prefix)), extra_(std::move(extra)) {
   const ReplayHeader& h = reader.header();
-  manifest_ = {{"scene", h.scene},
-               {"description", h.description},
-               {"method", h.method},
-               {"version", h.version},
-               {"h", h.h},
-               {"end", h.end},
-               {"gravity", to_json(h.gravity)},
-               {"parameters", h.parameters},
-               {"facts", h.facts},
-               {"obstacles", obstacles_json(h)},
-               {"epochs", json::array()},
-               {"groups", json::array()},
-               {"times", json::array()},
-               {"steps", json::array()},
-               {"poses", json::array()},
-               {"every", options.every}};
+  *manifest_ = {{"scene", h.scene},
+                {"description", h.description},
+                {"method", h.method},
+                {"version", h.version},
+                {"h", h.h},
+                {"end", h.end},
+                {"gravity", to_json(h.gravity)},
+                {"parameters", *h.parameters},
+                {"facts", *h.facts},
+                {"obstacles", obstacles_json(h)},
+                {"epochs", json::array()},
+                {"groups", json::array()},
+                {"times", json::array()},
+                {"steps", json::array()},
+                {"poses", json::array()},
+                {"every", options.every}};
   update();
 }
 
@@ -491,9 +492,9 @@ void RunEncoder::update() {
 // The columns of steps.csv, as plotted.
 void RunEncoder::update_rows() {
   const std::vector<ReplayRow>& rows = reader_.rows();
-  if (rows.size() == rows_seen_ && manifest_.contains("rows")) return;
+  if (rows.size() == rows_seen_ && manifest_->contains("rows")) return;
   rows_seen_ = rows.size();
-  if (manifest_.contains("rows"))  // a later table replaces an earlier one
+  if (manifest_->contains("rows"))  // a later table replaces an earlier one
     for (Block& b : blocks_)
       if (b.id == manifest_["rows"]["block"]) b.bytes.clear();
   const std::size_t stride = std::max<std::size_t>(1, (rows.size() + kMaxRows - 1) / kMaxRows);

@@ -36,7 +36,7 @@ class RunEncoder {
   // Encodes what the reader has and the encoder has not yet seen.
   void update();
 
-  const nlohmann::json& manifest() const { return manifest_; }
+  const nlohmann::json& manifest() const { return *manifest_; }
   struct Block {
     std::string id;
     std::string bytes;  // zlib
@@ -69,7 +69,7 @@ class RunEncoder {
   std::size_t sampled_frames_ = 0;
   double sampled_bytes_ = 0;
   std::vector<std::unique_ptr<Epoch>> epochs_;
-  nlohmann::json manifest_;
+  BoxedJson manifest_;
   std::vector<Block> blocks_;
 };
 

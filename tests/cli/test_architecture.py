@@ -62,6 +62,12 @@ class Includes(unittest.TestCase):
                  and folder.name not in allowed for p in sources(folder) if "#include <nlohmann" in p.read_text()]
         self.assertEqual(wrong, [])
 
+    def test_headers_only_hand_json_on(self):
+        """Whoever includes a header does not compile the JSON library for it."""
+        headers = [p for p in sources(ROOT / "limber") if p.suffix == ".hpp"]
+        wrong = [str(p.relative_to(ROOT)) for p in headers if "\n#include <nlohmann/json.hpp>" in p.read_text()]
+        self.assertEqual(wrong, [])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -6,6 +6,8 @@
 #include <limber/methods/vanilla/vanilla.hpp>
 #include <limber/sim/simulation.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <memory>
 #include <string>
 
@@ -27,7 +29,7 @@ inline std::shared_ptr<Scene> bar_scene(const std::string& integrator, const std
   scene->h = 0.01;
   scene->end = 1;
   scene->method = "implicit";
-  scene->method_options = implicit_options(integrator, solver);
+  *scene->method_options = implicit_options(integrator, solver);
   BodySpec body;
   body.name = "bar";
   body.generate = GenerateSpec{};

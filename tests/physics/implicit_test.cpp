@@ -86,7 +86,7 @@ TEST(Implicit, BaraffIsLinearlyImplicitEuler) {
   scene->damping_mass = 0.5;
   auto plain = std::make_shared<Scene>(*scene);
   plain->method = "vanilla";
-  plain->method_options = {{"beta", 1.0}};
+  *plain->method_options = {{"beta", 1.0}};
   Simulation a(scene), b(plain);
   for (int k = 0; k < 30; ++k) {
     a.step();
@@ -209,7 +209,7 @@ TEST(Implicit, ResidualIsTheGradientOfTheEnergyAndMatrixItsDerivative) {
     x[k] += held ? 0 : 4e-3 * std::sin(0.7 * static_cast<double>(k));
     d[k] = held ? 0 : std::cos(2.1 * static_cast<double>(k));
   }
-  ImplicitStage stage(model, ImplicitOptions::read(scene->method_options).stage);
+  ImplicitStage stage(model, ImplicitOptions::read(*scene->method_options).stage);
   stage.pose(in, {0.01 * 2 / 3, 4.0 / 3, -1.0 / 3, false}, {&x0, &v}, {&x1, &v});
   ImplicitStage::Point p, up, down;
   stage.evaluate(x, p);

@@ -8,6 +8,8 @@
 #include <limber/methods/mixed/memory.hpp>
 #include <limber/scene/load.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -42,7 +44,7 @@ nlohmann::json mixed_json(const std::string& space, const std::string& variant =
 std::shared_ptr<Scene> mixed_bar(const nlohmann::json& options) {
   auto scene = bar_scene("bdf1", "newton-direct");
   scene->method = "mixed";
-  scene->method_options = options;
+  *scene->method_options = options;
   return scene;
 }
 
@@ -78,7 +80,7 @@ TEST(MixedMethod, InFullSpaceEqualsImplicit) {
         add_floor(*reference, -0.001);
         auto scene = std::make_shared<Scene>(*reference);
         scene->method = "mixed";
-        scene->method_options = mixed_json("full", variant);
+        *scene->method_options = mixed_json("full", variant);
         scene->method_options["integrator"] = integrator;
         Simulation a = simulate(reference), b = simulate(scene);
         double worst = 0;
@@ -154,7 +156,7 @@ TEST(MixedMethod, FollowsAScriptedHand) {
   add_hand(*full);
   full->damping_mass = 5;
   auto reduced = std::make_shared<Scene>(*full);
-  reduced->method_options = mixed_json("reduced");
+  *reduced->method_options = mixed_json("reduced");
   reduced->method_options["modes"] = 14;
   reduced->method_options["points"] = 0;
   Simulation a = simulate(full), b = simulate(reduced);

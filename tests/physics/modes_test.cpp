@@ -68,7 +68,7 @@ TEST(Modes, AreTheLowestEigenpairs) {
     fem::Assembled system;
     fem::assemble(*model.elements, x, in.activation, system);
     const DynamicNodes chosen =
-        choose_dynamic_nodes(model, ConJacOptions::read(model.scene->method_options).dynamic);
+        choose_dynamic_nodes(model, ConJacOptions::read(*model.scene->method_options).dynamic);
     std::vector<std::uint8_t> taken = in.fixed;
     for (const Index i : chosen.nodes) std::fill_n(taken.begin() + 3 * i, 3, std::uint8_t{1});
     std::vector<Eigen::Index> Q;

@@ -17,7 +17,7 @@ std::shared_ptr<Scene> shredded_bar(int cuts) {
   s->gravity = {0, -9.81, 0};
   s->h = 5e-3;
   s->method = "conjac";
-  s->method_options = conjac_options();
+  *s->method_options = conjac_options();
   s->method_options["dynamic"] = nlohmann::json::array({{{"auto", 4}}});
   for (int k = 1; k <= cuts; ++k) {
     EventSpec cut;
@@ -35,7 +35,7 @@ TEST(Pieces, NoDenseSystemSpansTwoOfThem) {
   const Model& model = sim.model();
   ASSERT_GT(model.pieces.size(), 15u);
   const DynamicNodes nodes =
-      choose_dynamic_nodes(model, ConJacOptions::read(model.scene->method_options).dynamic);
+      choose_dynamic_nodes(model, ConJacOptions::read(*model.scene->method_options).dynamic);
   PhaseClock clock;
   ContactStep contact;
   contact.begin(model.contact, {}, sim.state().x, sim.state().v, Vec3::Zero(), 5e-3, 0);

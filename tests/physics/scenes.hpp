@@ -4,6 +4,8 @@
 #include <limber/methods/methods.hpp>
 #include <limber/sim/simulation.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <memory>
 #include <string>
 
@@ -19,7 +21,7 @@ inline std::shared_ptr<Scene> bar(const Vec3& size, const std::array<Index, 3>& 
                                   double poisson, bool held = true) {
   auto s = std::make_shared<Scene>();
   s->gravity.setZero();
-  s->method_options = {{"beta", 1.0}};
+  *s->method_options = {{"beta", 1.0}};
   BodySpec body;
   body.name = "bar";
   body.generate = GenerateSpec{};
@@ -40,13 +42,13 @@ inline std::shared_ptr<Scene> bar(const Vec3& size, const std::array<Index, 3>& 
 
 inline void use_vanilla(Scene& s, double beta) {
   s.method = "vanilla";
-  s.method_options = {{"beta", beta}};
+  *s.method_options = {{"beta", beta}};
 }
 
 inline void use_conjac(Scene& s, const std::vector<Vec3>& nearest,
                        const nlohmann::json& options = conjac_options()) {
   s.method = "conjac";
-  s.method_options = options;
+  *s.method_options = options;
   nlohmann::json points = nlohmann::json::array();
   for (const Vec3& p : nearest) points.push_back({p.x(), p.y(), p.z()});
   s.method_options["dynamic"] = nlohmann::json::array();

@@ -11,7 +11,7 @@ namespace {
 std::shared_ptr<Scene> static_bar(const Vec3& size, const std::array<Index, 3>& nodes, double young) {
   auto s = bar(size, nodes, young, .3);
   s->method = "static";
-  s->method_options = {{"tolerance", 1e-10}, {"max_iterations", 200}};
+  *s->method_options = {{"tolerance", 1e-10}, {"max_iterations", 200}};
   return s;
 }
 

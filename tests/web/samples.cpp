@@ -11,6 +11,8 @@
 
 #include "synthetic.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -119,7 +121,7 @@ void write_all(const fs::path& root) {
   nasty.scene = "</script><script>window.broken = 1</script><!--";
   nasty.description = "/*MANIFEST*/ <!--BLOCKS--> \xff";
   nasty.method = "<img src=x onerror='window.broken = 2'>";
-  nasty.facts = {{"<b>bold</b>", "</title>"}};
+  *nasty.facts = {{"<b>bold</b>", "</title>"}};
   {
     ReplayWriter w = ReplayWriter::create(root / "escape" / "replay.lmr", nasty);
     w.add_topology(test::bar_topology(bar, false));

@@ -5,7 +5,7 @@
 #include <limber/methods/conjac/reduced_step.hpp>
 #include <limber/scene/scene.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <optional>
 #include <string>

@@ -4,7 +4,7 @@
 #include <limber/methods/implicit/implicit_stage.hpp>
 #include <limber/methods/implicit/newton_solvers.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace limber {
 

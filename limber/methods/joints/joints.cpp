@@ -7,6 +7,7 @@
 #include <limber/sim/model.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace limber {
 namespace {
@@ -197,7 +198,13 @@ constinit const Method joints_method{
              .can = {.bodies = false, .links = true, .obstacles = true, .plane = false, .cuts = false}},
     .make = [](const Model& model, const nlohmann::json& options,
                const Preparation&) -> std::unique_ptr<Stepper> {
-      return std::make_unique<Joints>(*model.scene, JointsOptions::read(options));
+      const JointsOptions o = JointsOptions::read(options);
+      const rigid::Mechanism& m = model.articulation->mechanism;
+      if (o.maximal && !(m.springs.empty() && m.gears.empty()))
+        throw Error(ErrorKind::kInput,
+                    "/method/friction: \"sp\" knows neither springs between links nor gears (mimic joints); "
+                    "use \"bisp\"");
+      return std::make_unique<Joints>(*model.scene, o);
     },
     .memory = [] { return MethodMemory::of(JointsMemory{}, 0); }};
 

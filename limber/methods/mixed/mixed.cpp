@@ -21,6 +21,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace limber::mixed {
 namespace {

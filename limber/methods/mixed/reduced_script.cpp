@@ -41,6 +41,11 @@ ReducedScript::ReducedScript(const Model& model, const ReducedBody& body,
     VecX sum = VecX::Zero(p);
     for (const Index i : load.nodes) sum += body.mass[i] * body.basis.Phi.row(i).transpose();
     load_moments_.push_back(std::move(sum));
+    MatX own(3, load.acceleration.empty() ? 0 : p);
+    own.setZero();
+    for (std::size_t j = 0; j < load.acceleration.size(); ++j)
+      own += body.mass[load.nodes[j]] * load.acceleration[j] * body.basis.Phi.row(load.nodes[j]);
+    load_forces_.push_back(std::move(own));
   }
   for (std::size_t k = 0; k < model.holds.size(); ++k) {
     const Hold& hold = model.holds[k];
@@ -72,8 +77,10 @@ void ReducedScript::add_loads(const Model& model, const StepInput& in, VecX& gra
   for (std::size_t k = 0; k < load_moments_.size(); ++k) {
     if (in.loading[k] == 0) continue;
     const ForceSpec& spec = model.scene->forces[model.loads[k].force];
-    g -=
-        in.loading[k] * (spec.force / model.loads[k].mass + spec.acceleration) * load_moments_[k].transpose();
+    const bool own = load_forces_[k].size() > 0;
+    const Vec3 a = spec.force / model.loads[k].mass + (own ? Vec3(0, 0, 0) : spec.acceleration.value);
+    g -= in.loading[k] * a * load_moments_[k].transpose();
+    if (own) g -= in.loading[k] * load_forces_[k];
   }
 }
 

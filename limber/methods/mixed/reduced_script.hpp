@@ -43,6 +43,7 @@ class ReducedScript {
 
   VecX mass_moment_;
   std::vector<VecX> load_moments_;  // the same over the nodes of each load
+  std::vector<MatX> load_forces_;   // 3 x p, of accelerations per node of each load; empty: it has none [N]
   std::vector<ReducedHold> holds_;
 };
 

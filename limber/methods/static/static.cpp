@@ -3,6 +3,8 @@
 #include <limber/methods/common/system.hpp>
 #include <limber/sim/static_solve.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace limber {
 namespace {
 

@@ -10,6 +10,8 @@
 #include <limber/sim/contact_state.hpp>
 #include <limber/sim/model.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <optional>
 
 namespace limber {

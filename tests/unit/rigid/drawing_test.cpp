@@ -1,7 +1,9 @@
 // In which axes the numbers of a scene are meant: velocities of joints, boxes of sliders, sides of pins.
-#include <limber/rigid/articulation.hpp>
 #include <limber/rigid/inner_contacts.hpp>
 #include <limber/scene/load.hpp>
+#include <limber/sim/read_mechanism.hpp>
+
+#include <nlohmann/json.hpp>
 
 #include <gtest/gtest.h>
 
@@ -15,7 +17,7 @@ Articulation drawn(const std::string& joints) {
                          box + R"(}, {"name": "b", "shapes": )" + box + R"(}], "joints": [)" + joints + "]}",
                      "s.json", {});
   for (const Problem& p : r.problems) ADD_FAILURE() << to_string(p);
-  return build_articulation(r.scene.resolved, ".");
+  return read_articulation(*r.scene.resolved, ".");
 }
 
 Motion motion_of(const Articulation& a) {
@@ -87,7 +89,7 @@ TEST(Drawing, SideOfALoopsPin) {
           "friction": {"mu": 0.1, "radius": 1, "height": 1, "side": [0, 2, 0]}}]})",
       "s.json", {});
   ASSERT_TRUE(r.problems.empty());
-  const Articulation a = build_articulation(r.scene.resolved, ".");
+  const Articulation a = read_articulation(*r.scene.resolved, ".");
   EXPECT_LT((inner_surfaces(a.mechanism).at(0).points.at(0).x - Vec3(0, 1, -0.5)).norm(), 1e-14);
 }
 

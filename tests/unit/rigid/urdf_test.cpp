@@ -3,8 +3,8 @@
 #include <limber/rigid/link_surfaces.hpp>
 #include <limber/rigid/urdf.hpp>
 #include <limber/scene/scene.hpp>
-#include <limber/rigid/articulation.hpp>
 #include <limber/sim/contact_model.hpp>
+#include <limber/sim/read_mechanism.hpp>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -177,7 +177,7 @@ Articulation load(const std::string& robot) {
       R"({"links": [], "joints": [], "loops": [], "springs": [], "gears": [],
           "method": {"type": "joints", "friction": "bisp"}, "robots": [)" +
       robot + "]}");
-  return build_articulation(scene, LIMBER_SOURCE_DIR "/tests/unit/rigid/data");
+  return read_articulation(scene, LIMBER_SOURCE_DIR "/tests/unit/rigid/data");
 }
 
 TEST(Urdf, AnArmAsItsMakersDescribeIt) {

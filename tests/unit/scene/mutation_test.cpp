@@ -2,6 +2,8 @@
 #include <limber/io/file.hpp>
 #include <limber/scene/load.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -92,10 +94,10 @@ TEST(Mutation, DamagedScenesGiveProblemsOrScenes) {
       continue;
     }
     ++good;
-    const std::string resolved = result.scene.resolved.dump();
+    const std::string resolved = result.scene.resolved->dump();
     const LoadResult again = try_read_scene(resolved, "mutated.json");
     ASSERT_TRUE(again.problems.empty()) << text << "\n" << to_string(again.problems[0]);
-    ASSERT_EQ(again.scene.resolved.dump(), resolved) << text;
+    ASSERT_EQ(again.scene.resolved->dump(), resolved) << text;
   }
   // Both outcomes must be common, or the test looks at nothing.
   EXPECT_GT(good, 50);

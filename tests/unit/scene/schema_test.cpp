@@ -3,6 +3,8 @@
 #include <limber/scene/load.hpp>
 #include <limber/scene/spec.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -9,6 +9,8 @@
 #include <limber/sim/hash.hpp>
 #include <limber/sim/simulation.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -9,6 +9,8 @@
 #include <limber/sim/step_table.hpp>
 #include <limber/sim/timings.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -122,7 +124,7 @@ TEST_F(Folder, CheckpointsKeepEveryBit) {
   c.method = "conjac";
   c.state.x[0] = std::nextafter(1.0, 2.0);
   c.scene_hash = 0x123456789abcdef0u;
-  c.notes = {{"wall", 1.5}};
+  *c.notes = {{"wall", 1.5}};
   const fs::path file = root_ / checkpoint_name(25);
   write_checkpoint(file, c);
   const Checkpoint back = read_checkpoint(file);

@@ -11,6 +11,8 @@
 #include <limber/sim/recorder.hpp>
 #include <limber/sim/simulation.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -2,6 +2,8 @@
 
 #include "synthetic.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -26,7 +28,7 @@ TEST(Replay, GivesBackWhatWasWritten) {
   write_bar(path, o);
   const ReplayReader r(path);
   EXPECT_EQ(r.header().scene, "bending bar");
-  EXPECT_EQ(r.header().parameters.at("window"), 10);
+  EXPECT_EQ(r.header().parameters->at("window"), 10);
   ASSERT_EQ(r.header().obstacles.size(), 2u);
   EXPECT_EQ(r.header().obstacles[1].radius, 0.15);
   EXPECT_EQ(r.frame_count(), o.frames);

@@ -1,5 +1,7 @@
 #include "synthetic.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -113,8 +115,8 @@ void write_bar(const std::filesystem::path& path, const BarOptions& o) {
   header.h = 0.01;
   header.end = 0.01 * o.frames;
   header.gravity = {0, -9.81, 0};
-  header.parameters = {{"amplitude", o.amplitude}, {"window", 10}};
-  header.facts = {{"threads", 2}};
+  *header.parameters = {{"amplitude", o.amplitude}, {"window", 10}};
+  *header.facts = {{"threads", 2}};
   if (o.obstacle) {
     ReplayObstacle floor, ball;
     floor.name = "floor";
