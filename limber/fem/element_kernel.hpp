@@ -26,6 +26,9 @@ struct ElementData {
 // The 3x3 blocks of an element's stiffness, in this order: (0,0) (1,1) (2,2) (3,3) (1,0) (2,0) (3,0) (2,1)
 // (3,1) (3,2); the blocks above the diagonal are their transposes.
 inline constexpr int kElementBlocks = 10;
+// Of those between the nodes 1..3: row and column, counted from node 1, and place. (Not inline: kernels share no
+// symbols, tests/build/kernel_symbols.sh.)
+constexpr int kPair[6][3] = {{0, 0, 1}, {1, 1, 2}, {2, 2, 3}, {1, 0, 7}, {2, 0, 8}, {2, 1, 9}};
 
 // Gradient of the shape function of node a + 1.
 template <class T>
@@ -226,8 +229,6 @@ void element_stiffness(const Model& model, FibreModel fibre, ElementKind kind, b
   const T(&swapped)[3] = H.swapped;
   V3<T> b[3];  // shape gradients in the frame of V
   for (int a = 0; a < 3; ++a) b[a] = transposed_times(svd.V, shape_gradient(e.B, a));
-  // Row, column and place of the blocks between the nodes 1..3.
-  constexpr int kPair[6][3] = {{0, 0, 1}, {1, 1, 2}, {2, 2, 3}, {1, 0, 7}, {2, 0, 8}, {2, 1, 9}};
   for (int p = 0; p < 6; ++p) {
     const V3<T>&l = b[kPair[p][0]], &r = b[kPair[p][1]];
     M3<T>& k = K[kPair[p][2]];
@@ -317,7 +318,6 @@ void add_strain_stiffness(const ElementData<T>& e, ElementKind kind, bool projec
       for (int i = 0; i < 3; ++i) FFt(i, j) -= n[i] * n[j];
   }
   const T v = s * e.volume;
-  constexpr int kPair[6][3] = {{0, 0, 1}, {1, 1, 2}, {2, 2, 3}, {1, 0, 7}, {2, 0, 8}, {2, 1, 9}};
   for (int p = 0; p < 6; ++p) {
     const int l = kPair[p][0], r = kPair[p][1];
     const T lr = dot(b[l], b[r]);

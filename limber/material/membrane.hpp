@@ -48,14 +48,7 @@ Svd<T> membrane_svd(const M3<T>& F, const V3<T>& t, const V3<T>& N) {
   const V3<T> t1 = scaled(t, T(1) / vsqrt(dot(t, t))), t2 = cross(N, t1), n = F * N;
   const V3<T> w1 = F * t1, w2 = F * t2;
   // One Jacobi rotation makes the images orthogonal, the longer one first; as in svd().
-  const T d = dot(w1, w1) - dot(w2, w2), h = T(2) * dot(w1, w2);
-  const T r = vsqrt(d * d + h * h);
-  const auto rotate = r > T(0);
-  const T half_inverse = T(0.5) / select(rotate, r, T(1));
-  const T m = select(rotate, vsqrt((r + vabs(d)) * half_inverse), T(1));
-  const T k = h * half_inverse / m;
-  const auto ordered = d >= T(0);
-  const T c = select(ordered, m, k), s = select(ordered, k, m);
+  const auto [c, s, r] = jacobi_rotation<T>(dot(w1, w1) - dot(w2, w2), T(2) * dot(w1, w2));
   V3<T> p1, p2, a, b;
   for (int i = 0; i < 3; ++i) {
     p1[i] = c * t1[i] + s * t2[i];

@@ -58,6 +58,26 @@ auto isolated_eigenpair(const Sym3<T>& A, T& lambda, V3<T>& v) {
   return largest;
 }
 
+// One Jacobi rotation: c = cos(t/2), s = sin(t/2) with t the angle of (d, h), r = |(d, h)|; c = 1 where both are
+// zero. Two vectors a and b with d = |a|^2 - |b|^2 and h = 2 a.b become orthogonal, the longer one first, as
+// c a + s b and c b - s a; and in axes turned likewise the symmetric matrix [m + d, h; h, m - d] is
+// diag(m + r, m - r).
+template <class T>
+struct JacobiRotation {
+  T c, s, r;
+};
+
+template <class T>
+JacobiRotation<T> jacobi_rotation(const T& d, const T& h) {
+  const T r = vsqrt(d * d + h * h);
+  const auto rotate = r > T(0);
+  const T half_inverse = T(0.5) / select(rotate, r, T(1));
+  const T m = select(rotate, vsqrt((r + vabs(d)) * half_inverse), T(1));
+  const T n = h * half_inverse / m;
+  const auto ordered = d >= T(0);
+  return {select(ordered, m, n), select(ordered, n, m), r};
+}
+
 // F = U diag(s) V^T with rotations U and V and s0 >= s1 >= |s2|: s2 < 0 where F inverts. Backward stable: the
 // product is F to a few units in the last place of its norm, for repeated and zero singular values too.
 template <class T>
@@ -77,14 +97,7 @@ Svd<T> svd(const M3<T>& F) {
   // One Jacobi rotation makes F q1 and F q2 orthogonal, the longer one first. It works on F itself: F^T F
   // would lose half of the digits of small singular values.
   const V3<T> w = F * v, w1 = F * q1, w2 = F * q2;
-  const T d = dot(w1, w1) - dot(w2, w2), h = T(2) * dot(w1, w2);
-  const T r = vsqrt(d * d + h * h);
-  const auto rotate = r > T(0);
-  const T half_inverse = T(0.5) / select(rotate, r, T(1));
-  const T m = select(rotate, vsqrt((r + vabs(d)) * half_inverse), T(1));
-  const T n = h * half_inverse / m;
-  const auto ordered = d >= T(0);
-  const T c = select(ordered, m, n), s = select(ordered, n, m);
+  const auto [c, s, r] = jacobi_rotation<T>(dot(w1, w1) - dot(w2, w2), T(2) * dot(w1, w2));
   V3<T> p1, p2, wp1, wp2;
   for (int i = 0; i < 3; ++i) {
     p1[i] = vfma(s, q2[i], c * q1[i]);

@@ -82,13 +82,7 @@ SymmetricEigen<T> symmetric_eigen(const Sym3<T>& Z) {
   const V3<T> Za = Zf * a, Zb = Zf * b, Zv = Zf * v;
   // One Jacobi rotation of the plane of a and b.
   const T half = T(0.5) * (dot(a, Za) - dot(b, Zb)), off = dot(a, Zb), mean = T(0.5) * (dot(a, Za) + dot(b, Zb));
-  const T r = vsqrt(half * half + off * off);
-  const auto split = r > T(0);
-  const T inverse = T(0.5) / select(split, r, T(1));
-  const T m = select(split, vsqrt((r + vabs(half)) * inverse), T(1));
-  const T n = off * inverse / m;
-  const auto ordered = half >= T(0);
-  const T c = select(ordered, m, n), s = select(ordered, n, m);
+  const auto [c, s, r] = material::jacobi_rotation<T>(half, off);
   SymmetricEigen<T> out;
   for (int i = 0; i < 3; ++i) {
     out.Q(i, 0) = c * a[i] + s * b[i];
