@@ -174,15 +174,6 @@ struct ContactSpec {
   std::string rule = "anchored";  // of friction: "anchored" or "filter"
 };
 
-// ConJac's dynamic nodes: /method/dynamic, one entry or a list. Either a selection of nodes (of `body`, or of
-// all bodies when empty) or `automatic` well-spread nodes ({"auto": n}).
-struct DynamicSpec {
-  Selection nodes;
-  Index automatic = 0;
-  std::string body;
-  std::string where;  // for messages
-};
-
 struct OutputSpec {
   Index every = 1;                   // record a frame every this many steps
   Index checkpoint_every = 100;      // steps
@@ -200,8 +191,7 @@ struct Scene {
   double damping_mass = 0;       // Rayleigh a in D = a M + b K [1/s]
   double damping_stiffness = 0;  // Rayleigh b [s]
   std::string method = "vanilla";
-  std::vector<DynamicSpec> dynamic;  // representative nodes of ConJac
-  BoxedJson method_options;          // validated and defaulted by the method's own spec table
+  BoxedJson method_options;  // validated and defaulted by the method's own spec table
   std::string solver = "auto", ordering = "auto";
   std::vector<BodySpec> bodies;
   std::vector<ConstraintSpec> constraints;
