@@ -9,6 +9,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMBER = os.environ["LIMBER"]
+os.environ["LIMBER_CACHE"] = ""  # what methods prepare is made again, and left nowhere
 
 BAR = {
     "limber": 1,

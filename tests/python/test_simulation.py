@@ -19,7 +19,7 @@ METHODS = [{"type": "vanilla"}, {"type": "conjac", "dynamic": [{"auto": 4}]}, {"
            {"type": "static"}]
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda m: m["type"])
+@pytest.mark.parametrize("method", METHODS + [{"type": "mixed", "modes": 4}], ids=lambda m: m["type"])
 def test_same_hash_as_the_command(bar, command, tmp_path, method):
     bar["method"] = method
     (tmp_path / "bar.json").write_text(json.dumps(bar))
@@ -181,6 +181,25 @@ def test_positions_and_velocities_may_be_set(bar, method):
     for sim in (one, two, three):
         sim.run(steps=5)
     assert np.array_equal(one.x, two.x) and np.array_equal(one.x, three.x) and np.array_equal(one.v, two.v)
+
+
+def test_a_reduced_method_moves_its_nodes_when_somebody_looks(bar):
+    bar["method"] = {"type": "mixed", "modes": 4}
+    watched, blind = limber.Simulation(bar), limber.Simulation(bar)
+    rest = watched.x
+    for _ in range(10):
+        watched.step()
+        watched.x, watched.energies
+    blind.run(steps=10)
+    assert watched.hash == blind.hash and np.array_equal(watched.x, blind.x) and np.abs(watched.x - rest).max() > 1e-5
+    # Its unknowns are not the nodes.
+    with pytest.raises(limber.UsageError, match="unknowns of its own"):
+        watched.x = rest
+    with pytest.raises(limber.UsageError, match="constraints"):
+        watched.hold([80])
+    with pytest.raises(limber.UsageError, match="forces"):
+        watched.force = rest * 0
+    watched.step()
 
 
 def test_wrong_calls_say_what_is_wrong(bar):
