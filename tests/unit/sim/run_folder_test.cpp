@@ -99,7 +99,7 @@ TEST(Hash, EveryMemberOfTheStateCounts) {
   // And of what the method remembers.
   std::vector<std::string> names;
   s.memory.visit([&](const char* name, ConstFieldRef) { names.push_back(name); });
-  ASSERT_EQ(names.size(), 5u);
+  ASSERT_GE(names.size(), 5u);
   for (const std::string& changed : names) {
     State other = s;
     other.memory.visit([&](const char* name, FieldRef field) {
