@@ -15,6 +15,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include <unistd.h>
+
 namespace limber::test {
 namespace {
 
@@ -283,7 +285,8 @@ TEST(MixedMethod, NeverTouchesTheNodesInAStep) {
 }
 
 TEST(MixedMethod, KeepsItsBasisInTheCache) {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "limber_mixed_cache_test";
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("limber_mixed_cache_test_" + std::to_string(::getpid()));
   std::filesystem::remove_all(folder);
   auto scene = mixed_bar(mixed_json("reduced"));
   int said = 0;

@@ -15,6 +15,8 @@
 #include <fstream>
 #include <set>
 
+#include <unistd.h>
+
 namespace limber {
 namespace {
 
@@ -168,8 +170,8 @@ TEST(Cubature, GoesWhereTheBodyDeforms) {
   EXPECT_GT(joints / points, 2 * volume / all);
 }
 
-// On a coarse mesh few elements have weights of their own: 160 points for about 40 different ones. Where they are then
-// put is chance, unless an element's place counts where weights vary.
+// On a coarse mesh few elements have weights of their own: 160 points for about 40 different ones. Where they
+// are then put is chance, unless an element's place counts where weights vary.
 TEST(Cubature, FindsSoftJointsOnACoarseMesh) {
   const JointedBar bar(1e4);
   const auto share_in_joints = [&](bool strain) {
@@ -244,7 +246,8 @@ TEST(Cubature, IsTrainedToReproduceForces) {
 }
 
 TEST(Cache, GivesBackWhatWasStoredAndNothingElse) {
-  const std::string folder = std::filesystem::temp_directory_path() / "limber_cache_test";
+  const std::string folder =
+      std::filesystem::temp_directory_path() / ("limber_cache_test_" + std::to_string(::getpid()));
   std::filesystem::remove_all(folder);
   CachedMatrices out;
   EXPECT_FALSE(load_cached(folder, "basis", 42, out));

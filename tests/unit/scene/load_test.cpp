@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <unistd.h>
+
 namespace limber {
 namespace {
 
@@ -324,10 +326,12 @@ TEST(Load, OverridesGoThroughTheSameChecks) {
 class Files : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = fs::path(testing::TempDir()) / "limber_load";
+    root_ = fs::path(testing::TempDir()) /
+            ("limber_load_" + std::to_string(::getpid()));  // tests run side by side
     fs::remove_all(root_);
     fs::create_directories(root_ / "sub");
   }
+  void TearDown() override { fs::remove_all(root_); }
   std::string put(const std::string& name, const std::string& text) {
     std::ofstream(root_ / name) << text;
     return (root_ / name).string();

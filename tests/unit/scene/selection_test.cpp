@@ -8,6 +8,8 @@
 #include <fstream>
 #include <functional>
 
+#include <unistd.h>
+
 namespace limber {
 namespace {
 
@@ -112,7 +114,7 @@ TEST(Selection, ErrorsSayWhereAndHow) {
 class VaryingFiles : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) / "limber_varying";
+    folder_ = std::filesystem::path(testing::TempDir()) / ("limber_varying_" + std::to_string(::getpid()));
     std::filesystem::create_directories(folder_);
   }
   std::string put(const std::string& name, const std::string& content) {
