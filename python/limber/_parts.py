@@ -216,6 +216,18 @@ class Condensation:
     * :meth:`solve`: K_qq^-1 b_q, zero on the others
 
     K: symmetric, (3n, 3n). dynamic: numbers of nodes. held: (n, 3) or (3n,), true where held.
+
+    >>> import numpy as np, limber
+    >>> mesh = limber.Mesh.box(size=(1, 0.2, 0.2), nodes=(6, 2, 2))
+    >>> K = limber.Elements(mesh, young=1e5).stiffness(mesh.vertices)
+    >>> held = np.zeros(mesh.vertices.shape, bool)
+    >>> held[mesh.node_sets["x0"]] = True
+    >>> c = limber.Condensation(K, dynamic=[23], held=held)
+    >>> c.J.shape, c.dofs.tolist()
+    ((72, 3), [69, 70, 71])
+    >>> pulled = (c.J @ [0.1, 0, 0]).reshape(-1, 3)            # node 23 by 0.1 along x: all others follow
+    >>> bool(np.allclose(pulled[23], [0.1, 0, 0])), bool(np.all(pulled[held.all(axis=1)] == 0))
+    (True, True)
     """
 
     def __init__(self, K: Any, dynamic: Any, held: Any = None):

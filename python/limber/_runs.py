@@ -215,7 +215,20 @@ class Comparison(NamedTuple):
 
 def compare(*folders: "os.PathLike[str] | str", labels: Optional[List[str]] = None,
             output: "os.PathLike[str] | str | None" = None) -> Comparison:
-    """Runs side by side: distances from the first one, costs, and a page with all of them (also written to `output`)."""
+    """Runs side by side: distances from the first one, costs, and a page with all of them (also written to `output`).
+
+    >>> import limber, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> for young in (1e5, 2e5):
+    ...     sim = limber.Simulation({"limber": 1, "time": {"end": 0.05},
+    ...                              "bodies": [{"mesh": {"shape": "bar", "size": [0.2, 0.05, 0.05], "nodes": [5, 2, 2]},
+    ...                                          "material": {"young": young}}], "constraints": [{"nodes": {"set": "x0"}}]})
+    ...     with sim.record(f"{folder.name}/{young:.0f}"):
+    ...         sim.run()
+    >>> both = limber.compare(folder.name + "/100000", folder.name + "/200000", labels=["soft", "stiff"])
+    >>> bool(both.distances[0].max[0] == 0), bool(both.distances[0].max[-1] > 1e-4), [c["label"] for c in both.costs]
+    (True, True, ['soft', 'stiff'])
+    """
     if len(folders) < 2:
         raise UsageError("compare() takes two runs or more")
     names = labels or [os.path.basename(os.path.normpath(os.fspath(f))) for f in folders]
@@ -250,4 +263,6 @@ def plot(folder: "os.PathLike[str] | str | Run", columns: Optional[List[str]] = 
         axis.grid(alpha=0.3)
     axes[-1, 0].set_xlabel("t [s]")
     figure.suptitle(f"{run.header['scene']} ({run.header['method']})")
+    if _in_notebook():
+        pyplot.close(figure)  # a cell would show it twice: as its result, and as a figure that is open
     return figure

@@ -32,6 +32,11 @@ class Scene:
     ``motion``                          (k, 4), (k, 7) or (k, 8): time, translation, rotation vector, scale; or
                                         :func:`keyframes`
     ``initial``                         (n, 3): positions in which the body begins
+    ``velocity`` of a body,             (n, 3): one vector per node of the body, also where a force has fewer nodes
+    ``acceleration`` and
+    ``force_per_node`` of forces
+    ``face_set`` of a cut               (k, 3): the corners of the faces to separate
+    ``training`` of ``mixed``           (poses, n, 3): positions
     ==================================  =============================================================================
 
     set: values to change, by JSON pointer, as ``limber run --set`` does. folder: what file names in text and dicts are
@@ -165,6 +170,7 @@ def _plain(value: Any) -> Any:
 
 
 _PER_ELEMENT = ("young", "poisson", "density", "stiffness")
+_PER_NODE = re.compile(r"/bodies/\d+/velocity$|/forces/\d+/(acceleration|force_per_node)$")
 _SELECTIONS = re.compile(r"/(constraints|forces|attachments)/\d+/nodes$|/bodies/\d+/(node_sets|element_sets)/[^/]+$|"
                          r"/bodies/\d+/regions/\d+/elements$|/method/dynamic(/\d+)?(/nodes)?$")
 
@@ -200,10 +206,14 @@ class _Builder:
         if isinstance(value, np.ndarray) and value.ndim >= 1:
             if key in _PER_ELEMENT and "material" in pointer or key in _PER_ELEMENT and "/regions/" in pointer:
                 return {"file": self.array_file(value, key)}
-            if key == "direction" and value.ndim == 2:
+            if value.ndim == 2 and (key == "direction" or _PER_NODE.search(pointer)):
                 return {"file": self.array_file(value, key)}
+            if key == "face_set":
+                return self.face_file(value, pointer)
             if key == "motion":
                 return self.motion(value, pointer)
+            if pointer == "/method/training":
+                return self.array_file(value.reshape(len(value), -1), key)
             if key == "initial" and body is not None:
                 mesh = as_mesh(self.bodies[body].get("mesh"))
                 if mesh is None:
@@ -278,4 +288,14 @@ class _Builder:
         values = np.ascontiguousarray(array, dtype=float)
         path = os.path.join(self.scene._folder(), f"{key}-{hashlib.sha256(values.tobytes()).hexdigest()[:12]}.npy")
         np.save(path, values)
+        return path
+
+    def face_file(self, faces: np.ndarray, pointer: str) -> str:
+        if faces.ndim != 2 or faces.shape[1] != 3 or faces.dtype.kind not in "iu":
+            raise UsageError(f"{pointer}: faces are an array of {faces.dtype} of the shape {faces.shape}, expected whole "
+                             "numbers, (k, 3)")
+        text = "".join(f"{a} {b} {c}\n" for a, b, c in faces.tolist())
+        path = os.path.join(self.scene._folder(), f"face_set-{hashlib.sha256(text.encode()).hexdigest()[:12]}.txt")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
         return path

@@ -284,7 +284,16 @@ class Simulation(_limber.Simulation):
 
     def hold(self, nodes: Any, velocity: Any = (0.0, 0.0, 0.0), axes: str = "xyz") -> None:
         """Holds nodes (numbers, a mask, the name of a set) from the next step on, beside those that the scene holds; they
-        move at `velocity`, (3,) or one for each of them [m/s]."""
+        move at `velocity`, (3,) or one for each of them [m/s].
+
+        >>> import limber
+        >>> sim = limber.Simulation({"limber": 1, "bodies": [{"mesh": {"shape": "box", "size": [0.1, 0.1, 0.1]}}]})
+        >>> sim.hold("y1", velocity=(0.2, 0, 0))
+        >>> sim.run(steps=10)                                  # of 0.005 s
+        >>> sim.x[sim.model.node_sets["box/y1"], 0].round(6).tolist()
+        [0.01, 0.11, 0.01, 0.11]
+        >>> sim.release()
+        """
         self._hold(self._nodes(nodes), np.asarray(velocity, dtype=float), axes)
 
     def release(self, nodes: Any = None) -> None:
@@ -323,7 +332,20 @@ class Simulation(_limber.Simulation):
     # ---- files
 
     def save(self, path: "os.PathLike[str] | str") -> None:
-        """Writes a checkpoint: the whole state, from which a simulation of the same scene goes on to the same bits."""
+        """Writes a checkpoint: the whole state, from which a simulation of the same scene goes on to the same bits.
+
+        >>> import limber, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> sim = limber.Simulation({"limber": 1, "bodies": [{"mesh": {"shape": "box", "size": [0.1, 0.1, 0.1]}}]})
+        >>> sim.run(steps=3)
+        >>> sim.save(folder.name + "/three.lmc")
+        >>> sim.run(steps=5)
+        >>> again = limber.Simulation(sim.scene)
+        >>> again.restore(folder.name + "/three.lmc")
+        >>> again.run(steps=5)
+        >>> again.hash == sim.hash
+        True
+        """
         self._save(os.fspath(path))
 
     def restore(self, path: "os.PathLike[str] | str") -> None:

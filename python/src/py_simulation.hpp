@@ -24,15 +24,6 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using SceneRef = std::shared_ptr<Scene>;
 
-// A JSON value of a scene, boxed or not.
-template <class T>
-auto& json_of(T& value) {
-  if constexpr (requires { value.dump(); })
-    return value;
-  else
-    return *value;
-}
-
 // A run folder while it is being written.
 struct Recording {
   Recording(const Scene& scene, const RunFolderRequest& request) : folder(scene, request) {}
@@ -47,8 +38,7 @@ class Use {
     if (busy_.exchange(true))
       wrong_call(
           "another thread is using this simulation; a simulation is for one thread at a time, but threads "
-          "may "
-          "have one each");
+          "may have one each");
   }
   ~Use() { busy_ = false; }
   Use(const Use&) = delete;
@@ -271,7 +261,7 @@ class PySimulation {
     c.state = simulation_->state();
     c.method = scene_->method;
     c.scene_hash = hash_scene(*scene_);
-    json_of(c.notes) = nlohmann::json{{"limber", version()}};
+    *c.notes = nlohmann::json{{"limber", version()}};
     write_checkpoint(path, c);
   }
   void restore(const std::string& path) {
@@ -409,7 +399,7 @@ class PySimulation {
     Scene moved = *scene_;
     bool any = false;
     std::error_code ec;
-    for_each_file(json_of(moved.resolved), [&](Json& value, const std::string&) {
+    for_each_file(*moved.resolved, [&](Json& value, const std::string&) {
       const fs::path file = fs::path(moved.folder) / value.get<std::string>();
       if (!fs::equivalent(file.parent_path(), inputs, ec)) return;
       const fs::path kept = fs::absolute(folder.file("inputs")) / file.filename();

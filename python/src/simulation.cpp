@@ -148,7 +148,7 @@ void add_simulation(py::module_& m) {
       .def_readonly("method", &Scene::method)
       .def_readonly("step", &Scene::h)
       .def_readonly("end", &Scene::end)
-      .def("resolved", [](const Scene& s) { return json_of(s.resolved).dump(); })
+      .def("resolved", [](const Scene& s) { return s.resolved->dump(); })
       .def("hash", [](const Scene& s) { return to_hex(hash_scene(s)); });
   m.def("load_scene", [](const std::string& path, const std::vector<std::string>& overrides) {
     return loaded(try_load_scene(path, overrides));

@@ -171,3 +171,59 @@ def test_every_scene_of_the_gallery_loads():
     for path in scenes:
         scene = limber.Scene(path)
         assert scene.resolved["limber"] == 1
+
+
+def test_vectors_per_node_from_arrays(bar, command, tmp_path):
+    """Velocities, accelerations and forces of each node: the same as formulas of the rest position."""
+    mesh = limber.Mesh.box(size=(0.2, 0.05, 0.05), nodes=(9, 3, 3))
+    bar["bodies"][0]["mesh"] = mesh
+    bar["gravity"] = [0, 0, 0]
+    plain, arrays = dict(bar), dict(bar)
+    x, zero = mesh.vertices[:, 0], np.zeros(len(mesh.vertices))
+    plain["bodies"] = [{**bar["bodies"][0], "velocity": [0, "3 * x", 0]}]
+    arrays["bodies"] = [{**bar["bodies"][0], "velocity": np.c_[zero, 3 * x, zero]}]
+    plain["forces"] = [{"nodes": {"set": "x1"}, "acceleration": [0, 0, "5 * x"]},
+                       {"nodes": "all", "force_per_node": ["0.01 * x", 0, 0]}]
+    arrays["forces"] = [{"nodes": {"set": "x1"}, "acceleration": np.c_[zero, zero, 5 * x]},
+                        {"nodes": "all", "force_per_node": np.c_[0.01 * x, zero, zero]}]
+    a, b, still = limber.Simulation(plain), limber.Simulation(arrays), limber.Simulation(bar)
+    assert np.array_equal(a.v, b.v) and b.v[-1, 1] == pytest.approx(0.6)
+    with b.record(tmp_path / "run"):
+        b.run()
+    a.run(), still.run()
+    assert np.allclose(a.x, b.x, rtol=0, atol=1e-12) and np.abs(b.x - still.x).max() > 1e-3
+    # The command runs it from what the run has kept.
+    out = json.loads(command("run", tmp_path / "run" / "scene.resolved.json", "-q", "--json", "-o", "again"))
+    assert out["hash"] == b.hash and len(list((tmp_path / "run" / "inputs").glob("*.npy"))) == 3
+    arrays["bodies"][0]["velocity"] = np.zeros((7, 3))
+    with pytest.raises(limber.SceneError, match="/bodies/0/velocity"):
+        limber.Simulation(arrays)
+
+
+def test_faces_of_a_cut_from_arrays(bar):
+    mesh = limber.Mesh.box(size=(0.2, 0.05, 0.05), nodes=(9, 3, 3))
+    middle = np.isclose(mesh.vertices[:, 0], 0.1)
+    faces = np.vstack([np.delete(mesh.cells, k, axis=1) for k in range(4)])
+    faces = np.unique(np.sort(faces[middle[faces].all(axis=1)], axis=1), axis=0)
+    bar["bodies"][0]["mesh"] = mesh
+    bar["events"] = [{"type": "cut", "time": 0.02, "face_set": faces}]
+    sim = limber.Simulation(bar)
+    sim.run()
+    assert sim.nodes == 81 + 9 and sim.epoch == 1
+    bar["events"][0]["face_set"] = faces * 0.5
+    with pytest.raises(limber.UsageError, match="/events/0/face_set"):
+        limber.Simulation(bar)
+
+
+def test_an_obstacle_from_arrays(bar):
+    ball = limber.Mesh.sphere(0.05, 0.02)
+    for mesh in (ball, (ball.vertices, ball.cells)):
+        things = limber.Obstacles([{"shape": "mesh", "mesh": mesh}])
+        assert things.closest([[0.2, 0, 0]]).distance == pytest.approx([0.15], abs=2e-3)
+    bar["obstacles"] = [{"shape": "mesh", "mesh": ball, "translation": [0.18, -0.06, 0.025]}]
+    try:
+        sim = limber.Simulation(bar)
+    except limber.SceneError as error:
+        pytest.fail(str(error))
+    sim.run()
+    assert sim.report.contacts >= 0
