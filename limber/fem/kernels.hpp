@@ -46,10 +46,11 @@ struct Kernels {
                   Outcome& outcome);
 
   // Per element, at the element's own place in `out`: F (9 numbers), Green strain (6), energy density (1),
-  // and the stretch rate for the velocities `v` (9).
+  // and for the velocities `v` the squared rate of the Green strain (1) and the stretch rate (9).
   void (*deformation_gradients)(const Reading&, Index begin, Index end, double* out);
   void (*green_strains)(const Reading&, Index begin, Index end, double* out);
   void (*energy_densities)(const Reading&, Index begin, Index end, double* out);
+  void (*strain_rates)(const Reading&, const double* v, Index begin, Index end, double* out);
   void (*stretch_rates)(const Reading&, const double* v, Index begin, Index end, double* out);
 };
 

@@ -229,6 +229,20 @@ void all_densities(const Reading& in, Index begin, Index end, double* out) {
   });
 }
 
+void all_strain_rates(const Reading& in, const double* v, Index begin, Index end, double* out) {
+  for_each_part(in, begin, end, [&](const Part& part, const M3<Pack>& B, const M3<Pack>& F) {
+    const M3<Pack> Fdot = gradient_change(gather_edges(part, v), B, part.batch.kind);
+    Pack sum = 0;
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j <= i; ++j) {
+        Pack rate = 0;  // 2 dE/dt
+        for (int k = 0; k < 3; ++k) rate += Fdot(k, i) * F(k, j) + F(k, i) * Fdot(k, j);
+        sum += Pack(i == j ? 0.25 : 0.5) * rate * rate;
+      }
+    store<1>(part, &sum, out);
+  });
+}
+
 void all_stretch_rates(const Reading& in, const double* v, Index begin, Index end, double* out) {
   for_each_part(in, begin, end, [&](const Part& part, const M3<Pack>& B, const M3<Pack>& F) {
     const M3<Pack> Fdot = gradient_rate(F, gather_edges(part, v), B, part.batch.kind);
@@ -265,6 +279,7 @@ constexpr Kernels kKernels{run_batches<Work::kEnergy>,
                            all_gradients,
                            all_strains,
                            all_densities,
+                           all_strain_rates,
                            all_stretch_rates};
 
 }  // namespace

@@ -75,6 +75,15 @@ void energy_densities(const Elements& elements, const VecX& x, std::span<const d
   });
 }
 
+void strain_rates(const Elements& elements, const VecX& x, const VecX& v, std::vector<double>& rate) {
+  check_positions(elements, x);
+  check_positions(elements, v);
+  rate.resize(elements.element.size());
+  for_all_batches(elements, x, {}, [&](const Reading& reading, Index begin, Index end) {
+    kernels().strain_rates(reading, v.data(), begin, end, rate.data());
+  });
+}
+
 void stretch_rates(const Elements& elements, const VecX& x, const VecX& v, std::vector<Mat3>& Sdot) {
   check_positions(elements, x);
   check_positions(elements, v);

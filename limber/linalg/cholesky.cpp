@@ -43,6 +43,15 @@ void Cholesky::analyze(const BlockPattern& pattern, std::span<const Index> tail)
   ++backend_->stats.analyses;
 }
 
+void Cholesky::analyze_in_order(const BlockPattern& pattern, std::span<const Index> order) {
+  factored_ = false;
+  backend_->analyze_in_order(pattern, order);
+  backend_->nodes = pattern.n;
+  backend_->tail_nodes = 0;
+  backend_->blocks = pattern.blocks();
+  ++backend_->stats.analyses;
+}
+
 FactorStatus Cholesky::factor(const BlockMatrix& A) {
   if (backend_->stats.analyses == 0 || !A.pattern || A.pattern->n != backend_->nodes ||
       A.pattern->blocks() != backend_->blocks)

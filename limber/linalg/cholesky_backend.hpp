@@ -17,6 +17,11 @@ class CholeskyBackend {
   virtual ~CholeskyBackend() = default;
   virtual void analyze(const BlockPattern& pattern, std::span<const Index> tail,
                        const std::string& ordering) = 0;
+  // A back end that cannot take an order finds one by itself.
+  virtual void analyze_in_order(const BlockPattern& pattern, std::span<const Index> order) {
+    static_cast<void>(order);
+    analyze(pattern, {}, "amd");
+  }
   virtual FactorStatus factor(const BlockMatrix& A) = 0;
   virtual FactorStatus factor_tail(const BlockMatrix& A) = 0;
   // kToTail, kFromTail: lower and upper without the tail's own factor, see condense_to_tail.

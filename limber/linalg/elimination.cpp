@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <mutex>
 #include <numeric>
+#include <utility>
 
 namespace limber::sparse {
 namespace {
@@ -187,6 +188,25 @@ Elimination eliminate(const BlockPattern& pattern, std::span<const Index> tail, 
   if (ordering != "auto") return attempt(ordering.c_str());
   Elimination amd = attempt("amd"), metis = attempt("metis");
   return metis.flops < amd.flops ? metis : amd;
+}
+
+Elimination eliminate_in_order(const BlockPattern& pattern, std::span<const Index> order, int block) {
+  std::vector<char> seen(at(pattern.n), 0);
+  for (const Index i : order)
+    if (i < 0 || i >= pattern.n || std::exchange(seen[at(i)], 1))
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("Cholesky analysis: node {} of the given order is repeated or outside 0 to {}", i,
+                              pattern.n - 1));
+  if (static_cast<Index>(order.size()) != pattern.n)
+    throw Error(ErrorKind::kUsage, fmt::format("Cholesky analysis: the given order has {} nodes, expected {}",
+                                               order.size(), pattern.n));
+  Elimination e;
+  e.ordering = "given";
+  set_order(e, {order.begin(), order.end()});
+  find_parents(pattern, e);
+  postorder_head(pattern, e);
+  count_fill(pattern, block, e);
+  return e;
 }
 
 }  // namespace limber::sparse

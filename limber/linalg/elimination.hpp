@@ -10,7 +10,7 @@
 namespace limber::sparse {
 
 struct Elimination {
-  std::string ordering;         // "amd" or "metis"
+  std::string ordering;         // "amd", "metis" or "given"
   std::vector<Index> order;     // position -> node
   std::vector<Index> position;  // node -> position
   std::vector<Index> parent;    // elimination tree, by position; -1: a root
@@ -25,6 +25,11 @@ struct Elimination {
 // with repeated or unknown nodes. `block`: rows of a node, for the counts of entries and flops.
 Elimination eliminate(const BlockPattern& pattern, std::span<const Index> tail, const std::string& ordering,
                       int block = 3);
+
+// The same with an order that is given: `order` holds every node once, in the order of elimination, and is postordered
+// only, which fills nothing more. For matrices whose pattern changes from step to step and whose order is known from
+// a larger one.
+Elimination eliminate_in_order(const BlockPattern& pattern, std::span<const Index> order, int block = 3);
 
 // Calls visit(k) for every neighbour k of `node`, itself excluded.
 template <class Visit>

@@ -4,6 +4,7 @@
 #include <limber/methods/implicit/implicit.hpp>
 #include <limber/methods/joints/joints.hpp>
 #include <limber/methods/mixed/mixed.hpp>
+#include <limber/methods/rigidify/rigidify.hpp>
 #include <limber/methods/static/static.hpp>
 #include <limber/methods/vanilla/vanilla.hpp>
 
@@ -16,6 +17,7 @@ std::span<const Method* const> built_in_methods() {
       &static_method,    //
       &implicit_method,  //
       &mixed_method,     //
+      &rigidify_method,  //
       &joints_method,
   };
   return kMethods;

@@ -38,6 +38,7 @@ class NativeBackend final : public CholeskyBackend {
   explicit NativeBackend(int block = 3) : block_(block) { stats.backend = "native"; }
   void analyze(const BlockPattern& pattern, std::span<const Index> tail,
                const std::string& ordering) override;
+  void analyze_in_order(const BlockPattern& pattern, std::span<const Index> order) override;
   FactorStatus factor(const BlockMatrix& A) override;
   FactorStatus factor_tail(const BlockMatrix& A) override;
   void solve(Eigen::Ref<MatX> B, Part part) const override;
@@ -66,6 +67,7 @@ class NativeBackend final : public CholeskyBackend {
     return (front.shared ? shared_updates_.data() : space.updates.data()) + front.update;
   }
 
+  void set_elimination(const BlockPattern& pattern, const Elimination& elimination);
   void prepare(const BlockMatrix& A, int workers);
   void run(const Task& task, const BlockMatrix& A, Space& space);
   bool children_failed(Index s) const;

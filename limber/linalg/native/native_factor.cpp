@@ -27,7 +27,14 @@ std::pair<long, long> block_rows(const Front& front, long i) {
 
 void NativeBackend::analyze(const BlockPattern& pattern, std::span<const Index> tail,
                             const std::string& ordering) {
-  const Elimination e = eliminate(pattern, tail, ordering, block_);
+  set_elimination(pattern, eliminate(pattern, tail, ordering, block_));
+}
+
+void NativeBackend::analyze_in_order(const BlockPattern& pattern, std::span<const Index> order) {
+  set_elimination(pattern, eliminate_in_order(pattern, order, block_));
+}
+
+void NativeBackend::set_elimination(const BlockPattern& pattern, const Elimination& e) {
   f_ = make_fronts(pattern, e, block_);
   plan_ = make_plan(f_);
   schedule_ = Schedule();

@@ -1,0 +1,237 @@
+// Adaptive rigidification against the same step with nothing rigid, side by side in one run
+// (docs/methods/rigidify.md).
+//   table1       the scenes of scenes/rigidify: ratio of the times of all steps and mean of the ratios of
+//   steps, with and
+//                without contact, the worst stretch of 100 steps, error, rigid share, and where the time goes
+//   cantilever   error and ratio against the threshold (Figure 5), in 3D and in the plane
+//   beam         what is rigid against threshold, damping, resolution and stiffness (Figure 4)
+//   wheels       when and where wheels with other thresholds fall over (Figure 7)
+#include "table.hpp"
+
+#include <limber/core/error.hpp>
+#include <limber/core/parallel.hpp>
+#include <limber/scene/load.hpp>
+#include <limber/sim/simulation.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include <CLI/CLI.hpp>
+
+using namespace limber;
+
+namespace {
+
+std::string g_folder = "out/bench/rigidify";
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+std::string number(double v) { return fmt::format("{:.3g}", v); }
+
+std::shared_ptr<Scene> scene_named(const std::string& name) {
+  return std::make_shared<Scene>(
+      load_scene(std::string(LIMBER_SOURCE_DIR) + "/scenes/rigidify/" + name + ".json"));
+}
+
+// Two runs of one scene, adaptive and full.
+struct Comparison {
+  double adaptive = 0, full = 0;                          // [s], all steps
+  double adaptive_without_contact = 0, full_without = 0;  // [s]
+  double mean = 0, worst = 1e9;                           // of the ratios of steps; of stretches of 100 steps
+  double error = 0, size = 1;                             // [m]
+  double rigid = 0;                                       // mean share of the elements
+  std::map<std::string, double> phases;                   // of the adaptive run [s]
+  long analyses = 0;
+  Index elements = 0;
+};
+
+double contact_time(const StepReport& r) {
+  for (const auto& [name, seconds] : r.phases)
+    if (name == "contact") return seconds;
+  return 0;
+}
+
+Comparison compare(const std::shared_ptr<Scene>& scene, std::int64_t steps) {
+  auto plain = std::make_shared<Scene>(*scene);
+  plain->method_options["tolerance"] = 0.0;
+  Simulation a(scene), b(plain);
+  Comparison out;
+  out.size = a.model().size;
+  out.elements = static_cast<Index>(a.model().mesh.elements.size());
+  if (steps <= 0) steps = a.total_steps();
+  double stretch_a = 0, stretch_b = 0;
+  for (std::int64_t k = 0; k < steps; ++k) {
+    double t = now();
+    const StepReport ra = a.step();
+    const double ta = now() - t;
+    t = now();
+    const StepReport rb = b.step();
+    const double tb = now() - t;
+    out.adaptive += ta;
+    out.full += tb;
+    out.adaptive_without_contact += ta - contact_time(ra);
+    out.full_without += tb - contact_time(rb);
+    out.mean += tb / ta / static_cast<double>(steps);
+    stretch_a += ta;
+    stretch_b += tb;
+    if ((k + 1) % 100 == 0) {
+      out.worst = std::min(out.worst, stretch_b / stretch_a);
+      stretch_a = stretch_b = 0;
+    }
+    for (const auto& [name, seconds] : ra.phases) out.phases[name] += seconds;
+    out.rigid += (1 - ra.extra.at("elastic_elements") / out.elements) / static_cast<double>(steps);
+    for (Index i = 0; i < a.model().nodes(); ++i)
+      out.error = std::max(out.error, (node(a.state().x, i) - node(b.state().x, i)).norm());
+    out.analyses = ra.symbolic_analyses;
+  }
+  return out;
+}
+
+void table1(const std::vector<std::string>& scenes, std::int64_t steps) {
+  Table table{
+      {"scene", "tets", "steps", "total", "mean", "without contact", "worst 100", "rigid %", "error/size %"},
+      {}};
+  Table profile{{"scene", "phase", "ms a step", "share %"}, {}};
+  for (const std::string& name : scenes) {
+    const auto scene = scene_named(name);
+    const std::int64_t all = static_cast<std::int64_t>(std::llround(scene->end / scene->h));
+    const std::int64_t n = steps > 0 ? std::min(steps, all) : all;
+    const Comparison c = compare(scene, n);
+    table.rows.push_back({name, std::to_string(c.elements), std::to_string(n), number(c.full / c.adaptive),
+                          number(c.mean), number(c.full_without / c.adaptive_without_contact),
+                          number(c.worst), number(100 * c.rigid), number(100 * c.error / c.size)});
+    for (const auto& [phase, seconds] : c.phases)
+      profile.rows.push_back(
+          {name, phase, number(1e3 * seconds / static_cast<double>(n)), number(100 * seconds / c.adaptive)});
+    profile.rows.push_back({name, "all; full run",
+                            fmt::format("{:.3g}; {:.3g}", 1e3 * c.adaptive / static_cast<double>(n),
+                                        1e3 * c.full / static_cast<double>(n)),
+                            ""});
+    std::printf("%s: %s times as fast\n", name.c_str(), number(c.full / c.adaptive).c_str());
+    std::fflush(stdout);
+  }
+  table.write(g_folder, "table1");
+  profile.write(g_folder, "profile");
+}
+
+void cantilever(std::int64_t steps) {
+  Table table{{"scene", "tau_E", "tolerance %/s", "error/length %", "ratio", "rigid %"}, {}};
+  for (const std::string name : {"cantilever-2d", "cantilever"})
+    for (const double tau : {1e-6, 1e-5, 1e-4, 1e-3, 1e-2}) {
+      auto scene = scene_named(name);
+      scene->method_options["tolerance"] = 100 * std::sqrt(0.1 * tau);
+      const Comparison c = compare(scene, steps);
+      table.rows.push_back({name, number(tau), number(100 * std::sqrt(0.1 * tau)), number(100 * c.error / 4),
+                            number(c.full / c.adaptive), number(100 * c.rigid)});
+    }
+  table.write(g_folder, "cantilever");
+}
+
+void beam(std::int64_t steps) {
+  Table table{{"changed", "value", "ratio", "rigid %", "error/length %"}, {}};
+  const auto row = [&](const std::string& what, double value, const std::shared_ptr<Scene>& scene) {
+    const Comparison c = compare(scene, steps);
+    table.rows.push_back(
+        {what, number(value), number(c.full / c.adaptive), number(100 * c.rigid), number(100 * c.error / 4)});
+  };
+  const auto base = [] {
+    auto scene = scene_named("cantilever");
+    scene->forces.clear();
+    scene->damping_mass = 1e-5;
+    scene->damping_stiffness = 0.1;
+    scene->method_options["threshold_ratio"] = 100.0;
+    scene->method_options["tolerance"] = 100 * std::sqrt(1e-7);
+    return scene;
+  };
+  for (const double tau : {1e-6, 1e-5, 1e-4, 1e-3}) {
+    auto scene = base();
+    scene->method_options["tolerance"] = 100 * std::sqrt(1e-2 * tau);
+    row("threshold tau_E", tau, scene);
+  }
+  for (const double damping : {0.01, 0.05, 0.1, 0.5}) {
+    auto scene = base();
+    scene->damping_stiffness = damping;
+    row("damping [s]", damping, scene);
+  }
+  for (const Index n : {3, 5, 7, 9}) {
+    auto scene = base();
+    scene->bodies[0].generate->nodes = {n, n, 4 * n - 3};
+    row("nodes across", n, scene);
+  }
+  for (const double young : {1e4, 5e4, 1e5, 1e6}) {
+    auto scene = base();
+    scene->bodies[0].material.young = Varying{young};
+    row("Young's modulus [Pa]", young, scene);
+  }
+  table.write(g_folder, "beam");
+}
+
+// Wheels that roll a little askew fall over: when their axis has come within 30 degrees of the vertical.
+void wheels(std::int64_t steps) {
+  Table table{{"tau_E", "falls at [s]", "at x [m]", "y [m]", "rigid %"}, {}};
+  for (const double tau : {0.0, 5e-5, 5e-4, 5e-3, 5e-2}) {
+    auto scene = scene_named("wheel");
+    scene->bodies[0].rotation = Vec3(M_PI / 2 - 0.06, 0, 0);
+    scene->h = 0.002;
+    scene->method_options["tolerance"] = 100 * std::sqrt(0.1 * tau);
+    Simulation sim(scene);
+    const Model& model = sim.model();
+    Index front = 0, back = 0;  // nodes at the two ends of the axis
+    const auto reach = [&](Index i, double side) {
+      const Vec3 r = model.mesh.rest[at(i)] - Vec3(0, 0, 1.1);
+      return (r - side * 0.3 * Vec3::UnitY()).norm();
+    };
+    for (Index i = 0; i < model.nodes(); ++i) {
+      if (reach(i, 1) < reach(front, 1)) front = i;
+      if (reach(i, -1) < reach(back, -1)) back = i;
+    }
+    double rigid = 0;
+    std::vector<std::string> fell{"not yet", "", ""};
+    std::int64_t k = 0;
+    for (; k < steps; ++k) {
+      const StepReport r = sim.step();
+      rigid += 1 - r.extra.at("elastic_elements") / static_cast<double>(model.mesh.elements.size());
+      const Vec3 axis = (node(sim.state().x, front) - node(sim.state().x, back)).normalized();
+      if (std::abs(axis[2]) < std::cos(M_PI / 6)) continue;
+      const Vec3 c = measure(model, sim.state(), {}).center_of_mass;
+      fell = {number(sim.state().t), number(c[0]), number(c[1])};
+      break;
+    }
+    table.rows.push_back(
+        {number(tau), fell[0], fell[1], fell[2], number(100 * rigid / static_cast<double>(k + 1))});
+  }
+  table.write(g_folder, "wheels");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("adaptive rigidification: tables and figures of its paper");
+  std::vector<std::string> parts{"table1"}, scenes{"octopus", "blob", "wheel", "forest", "pachinko"};
+  std::int64_t steps = 0;
+  int count = 1;
+  app.add_option("parts", parts, "table1, cantilever, beam, wheels");
+  app.add_option("--scenes", scenes, "of table1");
+  app.add_option("--steps", steps, "at most; 0: all");
+  app.add_option("--threads", count);
+  app.add_option("--output", g_folder, "folder for the tables");
+  CLI11_PARSE(app, argc, argv);
+  set_threads(count);
+  try {
+    for (const std::string& part : parts) {
+      if (part == "table1") table1(scenes, steps);
+      if (part == "cantilever") cantilever(steps);
+      if (part == "beam") beam(steps > 0 ? steps : 500);
+      if (part == "wheels") wheels(steps > 0 ? steps : 4000);
+    }
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,45 @@
+// What `rigidify` remembers from step to step.
+#pragma once
+
+#include <limber/sim/state.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace limber::rigidify {
+
+// Numbers of a piece in RigidifyMemory::piece_state: momentum p [kg m/s], angular momentum L about the centre
+// of mass [kg m^2/s], centre of mass c [m], inertia about it in world axes (xx yy zz xy xz yz) [kg m^2], mass
+// [kg], and 1 where the piece is held and does not move at all.
+inline constexpr std::size_t kPieceNumbers = 17;
+
+struct RigidifyMemory {
+  std::vector<std::int32_t> piece;  // of every element: the number of its rigid piece; -1: elastic
+  std::vector<std::int32_t> quiet;  // of every element: steps in a row with a strain rate below the threshold
+  std::vector<double> piece_state;  // kPieceNumbers for each piece
+  std::vector<std::uint8_t> hold;   // of every node: how the script held it (HoldKind)
+  VecX force;                       // the script's forces in the last step, 3n [N]
+  std::vector<double> activation;   // in the last step
+  VecX load;  // forces of script and contact at the last quick solve, turned with the piece [N]
+  std::vector<std::uint8_t>
+      asleep;  // of every object: `load` is that of a quick solve that found nothing to free
+  std::vector<std::int64_t> contact_ids;  // contacts of the last step, ascending
+  std::vector<double>
+      contact_memory;  // of each: three numbers (stretch of its tangential spring, or its impulse)
+
+  template <class M, class Visitor>
+  static void visit(M& m, Visitor&& visitor) {
+    visitor("piece", m.piece);
+    visitor("quiet", m.quiet);
+    visitor("piece_state", m.piece_state);
+    visitor("hold", m.hold);
+    visitor("force", m.force);
+    visitor("activation", m.activation);
+    visitor("load", m.load);
+    visitor("asleep", m.asleep);
+    visitor("contact_ids", m.contact_ids);
+    visitor("contact_memory", m.contact_memory);
+  }
+};
+
+}  // namespace limber::rigidify

@@ -1,0 +1,60 @@
+#include <limber/methods/rigidify/options.hpp>
+
+#include <limber/methods/rigidify/memory.hpp>
+#include <limber/methods/rigidify/rigidify.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace limber {
+namespace {
+
+// clang-format off
+constexpr Entry kRigidifyEntries[] = {
+    {.path = "/method[rigidify]/integrator", .type = Type::kEnum, .fallback = "\"linear\"", .values = "linear bdf1", .text = "linear: the linearly implicit step of the paper; bdf1: implicit Euler by Newton's method on the same unknowns."},
+    {.path = "/method[rigidify]/tolerance", .type = Type::kNumber, .unit = "%/s", .fallback = "0.3", .range = ranges::at_least(0), .text = "Strain rate below which an element may become rigid (tau_R is its square: 1 %/s is 1e-4). 0: nothing becomes rigid."},
+    {.path = "/method[rigidify]/threshold_ratio", .type = Type::kNumber, .fallback = "10", .range = ranges::at_least(1), .text = "tau_E / tau_R: a rigid element whose predicted squared strain rate exceeds tau_E becomes elastic."},
+    {.path = "/method[rigidify]/quiet_steps", .type = Type::kInteger, .fallback = "3", .range = ranges::within(1, 1000), .text = "Steps in a row that an element must stay below the tolerance before it may become rigid."},
+    {.path = "/method[rigidify]/grow_every", .type = Type::kInteger, .fallback = "4", .range = ranges::within(1, 1000), .text = "Rigid pieces take up new elements in every so many steps; they give them away at once."},
+    {.path = "/method[rigidify]/sleep", .type = Type::kBoolean, .fallback = "true", .text = "No prediction for objects that are rigid as a whole and whose loads have not changed since the last one."},
+    {.path = "/method[rigidify]/body_contact", .type = Type::kBoolean, .fallback = "false", .text = "Bodies touch each other and themselves."},
+    {.path = "/method[rigidify]/contact", .type = Type::kEnum, .fallback = "\"penalty\"", .values = "penalty pgs", .text = "penalty: springs with friction that holds on; pgs: impulses by projected Gauss-Seidel, as in the paper."},
+    {.path = "/method[rigidify]/baumgarte", .type = Type::kNumber, .fallback = "0.2", .range = ranges::within(0, 1), .text = "pgs: share of a depth that is taken away in a step."},
+    {.path = "/method[rigidify]/compliance", .type = Type::kNumber, .unit = "1/kg", .fallback = "1e-3", .range = ranges::at_least(0), .text = "pgs: a contact gives way by this velocity per impulse."},
+    {.path = "/method[rigidify]/sweeps", .type = Type::kInteger, .fallback = "200", .range = ranges::within(1, 100000), .text = "pgs: sweeps over the contacts, at most."},
+    {.path = "/method[rigidify]/max_iterations", .type = Type::kInteger, .fallback = "50", .range = ranges::within(1, 100000), .text = "bdf1: Newton iterations after which a step counts as failed."},
+    {.path = "/method[rigidify]/tolerance_relative", .type = Type::kNumber, .fallback = "1e-6", .range = ranges::inside(0, 1), .text = "bdf1: residual, relative to that of the start, at which a step ends."},
+    {.path = "/method[rigidify]/tolerance_absolute", .type = Type::kNumber, .unit = "N", .fallback = "1e-6", .range = ranges::above(0), .text = "bdf1: norm of the residual force at which a step ends."},
+};
+// clang-format on
+
+}  // namespace
+
+rigidify::RigidifyOptions rigidify::RigidifyOptions::read(const nlohmann::json& o) {
+  RigidifyOptions out;
+  out.newton = o.at("integrator") == "bdf1";
+  const double rate = o.at("tolerance").get<double>() / 100;
+  out.tau_rigid = rate * rate;
+  out.tau_elastic = o.at("threshold_ratio").get<double>() * out.tau_rigid;
+  out.quiet_steps = o.at("quiet_steps");
+  out.regrow = o.at("grow_every");
+  out.sleep = o.at("sleep");
+  out.body_contact = o.at("body_contact");
+  out.pgs = o.at("contact") == "pgs";
+  out.baumgarte = o.at("baumgarte");
+  out.compliance = o.at("compliance");
+  out.sweeps = o.at("sweeps");
+  out.max_iterations = o.at("max_iterations");
+  out.relative = o.at("tolerance_relative");
+  out.absolute = o.at("tolerance_absolute");
+  return out;
+}
+
+constinit const Method rigidify_method{
+    .spec = {.name = "rigidify",
+             .summary = "full space where bodies deform, rigid pieces where they do not, chosen step by step",
+             .entries = kRigidifyEntries,
+             .can = {.obstacles = true, .body_contact = true}},
+    .make = make_rigidify,
+    .memory = [] { return MethodMemory::of(rigidify::RigidifyMemory{}, 0); }};
+
+}  // namespace limber

@@ -1,0 +1,278 @@
+#include <limber/methods/rigidify/pieces.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+namespace limber::rigidify {
+namespace {
+
+// A piece of fewer elements than this has hardly fewer unknowns than its nodes.
+constexpr Index kLeastElements = 4;
+
+struct FaceKey {
+  std::array<Index, 3> node;
+  bool operator==(const FaceKey&) const = default;
+};
+struct FaceHash {
+  std::size_t operator()(const FaceKey& k) const {
+    std::size_t h = 0;
+    for (const Index i : k.node) h = h * 0x9E3779B97F4A7C15u + static_cast<std::size_t>(i + 1);
+    return h ^ (h >> 29);
+  }
+};
+
+// A^-1 b of a symmetric matrix, by cofactors.
+Vec3 solve_inertia(const Mat3& A, const Vec3& b) {
+  const Vec3 a0 = A.col(0), a1 = A.col(1), a2 = A.col(2);
+  const Vec3 n0 = cross_of(a1, a2), n1 = cross_of(a2, a0), n2 = cross_of(a0, a1);
+  return Vec3(n0.dot(b), n1.dot(b), n2.dot(b)) / a0.dot(n0);
+}
+
+void list_nodes(PieceAssignment& a) {
+  a.piece_nodes.assign(a.held.size(), {});
+  for (std::size_t i = 0; i < a.node.size(); ++i)
+    if (a.node[i] >= 0) a.piece_nodes[at(a.node[i])].push_back(static_cast<Index>(i));
+}
+
+int still_nodes(const Tet& t, std::span<const std::uint8_t> hold) {
+  int count = 0;
+  for (int a = 0; a < corners(t); ++a)
+    count += hold[at(t[static_cast<std::size_t>(a)])] == static_cast<std::uint8_t>(HoldKind::kStill);
+  return count;
+}
+
+}  // namespace
+
+Vec3 cross_of(const Vec3& a, const Vec3& b) {
+  return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+}
+
+std::vector<std::uint8_t> hold_kinds(const Model& model, const std::vector<std::uint8_t>& plane_node,
+                                     const StepInput& in) {
+  std::vector<std::uint8_t> out(at(model.nodes()), 0);
+  for (Index i = 0; i < model.nodes(); ++i) {
+    const int axes = plane_node[at(i)] ? 2 : 3;
+    int held = 0;
+    bool moves = false;
+    for (int k = 0; k < axes; ++k) {
+      const Eigen::Index d = 3 * static_cast<Eigen::Index>(i) + k;
+      if (!in.fixed[static_cast<std::size_t>(d)]) continue;
+      ++held;
+      moves |= in.fixed_velocity[d] != 0;
+    }
+    if (held == 0) continue;
+    out[at(i)] = static_cast<std::uint8_t>(held == axes && !moves ? HoldKind::kStill : HoldKind::kMoving);
+  }
+  return out;
+}
+
+Connectivity::Connectivity(const Model& model)
+    : nodes(model.mesh.elements), plane_node(at(model.nodes()), 0), object_elements(model.pieces.size()) {
+  neighbour.assign(nodes.size(), {-1, -1, -1, -1});
+  std::unordered_map<FaceKey, std::pair<Index, int>, FaceHash> open;
+  open.reserve(2 * nodes.size());
+  for (std::size_t e = 0; e < nodes.size(); ++e) {
+    const Tet& t = nodes[e];
+    const int n = corners(t);
+    object_of.push_back(model.piece_of_node[at(t[0])]);
+    object_elements[at(object_of.back())].push_back(static_cast<Index>(e));
+    if (moves_in_plane(model.mesh.kind(e)))
+      for (int a = 0; a < n; ++a) plane_node[at(t[static_cast<std::size_t>(a)])] = 1;
+    for (int a = 0; a < n; ++a) {  // the face opposite to node a
+      FaceKey key{{-1, -1, -1}};
+      for (int b = 0, k = 0; b < n; ++b)
+        if (b != a) key.node[static_cast<std::size_t>(k++)] = t[static_cast<std::size_t>(b)];
+      std::sort(key.node.begin(), key.node.end());
+      const auto [it, fresh] = open.try_emplace(key, static_cast<Index>(e), a);
+      if (fresh) continue;
+      const auto [other, face] = it->second;
+      neighbour[e][static_cast<std::size_t>(a)] = other;
+      neighbour[at(other)][static_cast<std::size_t>(face)] = static_cast<Index>(e);
+      open.erase(it);
+    }
+  }
+}
+
+PieceAssignment grow_pieces(const Connectivity& mesh, std::span<const std::uint8_t> candidate,
+                            std::span<const std::uint8_t> loose, std::span<const std::uint8_t> hold) {
+  PieceAssignment out;
+  out.element.assign(mesh.nodes.size(), -1);
+  out.node.assign(loose.size(), -1);
+  std::vector<std::uint8_t> visited(mesh.nodes.size(), 0);
+  std::vector<Index> queue, taken;
+  const auto stable = [&](std::size_t e) {
+    return still_nodes(mesh.nodes[e], hold) >= corners(mesh.nodes[e]) - 1;
+  };
+  const auto grow = [&](Index root, bool held) {
+    const auto j = static_cast<std::int32_t>(out.held.size());
+    queue.assign(1, root);
+    taken.clear();
+    visited[at(root)] = 1;
+    for (std::size_t q = 0; q < queue.size(); ++q) {
+      const std::size_t e = at(queue[q]);
+      const Tet& t = mesh.nodes[e];
+      const int n = corners(t);
+      bool refused = !held && still_nodes(t, hold) > 0;
+      for (int a = 0; a < n; ++a) {
+        const std::size_t i = at(t[static_cast<std::size_t>(a)]);
+        refused |= loose[i] != 0 || (out.node[i] >= 0 && out.node[i] != j);  // avoid hinges
+      }
+      if (refused) {
+        if (!held) continue;
+        visited[e] = 0;  // a free piece may have it
+        continue;
+      }
+      out.element[e] = j;
+      taken.push_back(queue[q]);
+      for (int a = 0; a < n; ++a) out.node[at(t[static_cast<std::size_t>(a)])] = j;
+      for (int a = 0; a < n; ++a) {
+        const Index next = mesh.neighbour[e][static_cast<std::size_t>(a)];
+        if (next < 0 || visited[at(next)] || !candidate[at(next)]) continue;
+        visited[at(next)] = 1;
+        queue.push_back(next);
+      }
+    }
+    if (static_cast<Index>(taken.size()) >= kLeastElements) {
+      out.held.push_back(held);
+      return;
+    }
+    for (const Index e : taken) {
+      out.element[at(e)] = -1;
+      for (int a = 0; a < corners(mesh.nodes[at(e)]); ++a)
+        out.node[at(mesh.nodes[at(e)][static_cast<std::size_t>(a)])] = -1;
+    }
+  };
+  for (const bool held : {true, false})
+    for (std::size_t e = 0; e < mesh.nodes.size(); ++e)
+      if (candidate[e] && !visited[e] && (!held || stable(e))) grow(static_cast<Index>(e), held);
+  for (std::size_t e = 0; e < mesh.nodes.size(); ++e) {
+    if (out.element[e] >= 0) continue;
+    const Tet& t = mesh.nodes[e];
+    const std::int32_t j = out.node[at(t[0])];
+    bool all = j >= 0;
+    for (int a = 1; a < corners(t) && all; ++a) all = out.node[at(t[static_cast<std::size_t>(a)])] == j;
+    if (all) out.element[e] = j;
+  }
+  list_nodes(out);
+  return out;
+}
+
+PieceAssignment pieces_of(const Connectivity& mesh, const RigidifyMemory& memory, Index nodes) {
+  PieceAssignment out;
+  out.element = memory.piece;
+  out.node.assign(at(nodes), -1);
+  for (std::size_t e = 0; e < out.element.size(); ++e)
+    if (out.element[e] >= 0)
+      for (int a = 0; a < corners(mesh.nodes[e]); ++a)
+        out.node[at(mesh.nodes[e][static_cast<std::size_t>(a)])] = out.element[e];
+  for (std::size_t k = 0; k < memory.piece_state.size(); k += kPieceNumbers)
+    out.held.push_back(memory.piece_state[k + kPieceNumbers - 1] != 0);
+  list_nodes(out);
+  return out;
+}
+
+Vec3 RigidPiece::spin() const { return solve_inertia(I, L); }
+
+RigidPiece start_piece(std::span<const Index> nodes, bool held, const VecX& mass, const VecX& x,
+                       const VecX& v) {
+  RigidPiece piece;
+  piece.held = held;
+  for (const Index i : nodes) {
+    const double m = mass[3 * i];
+    piece.mass += m;
+    piece.c += m * node(x, i);
+    piece.p += m * node(v, i);
+  }
+  piece.c /= piece.mass;
+  piece.I.setZero();
+  const Vec3 mean = piece.p / piece.mass;
+  for (const Index i : nodes) {
+    const double m = mass[3 * i];
+    const Vec3 r = node(x, i) - piece.c, u = node(v, i) - mean;
+    piece.L += m * cross_of(r, u);
+    piece.I += m * (r.squaredNorm() * Mat3::Identity() - r * r.transpose());
+  }
+  if (held) {
+    piece.p.setZero();
+    piece.L.setZero();
+  }
+  return piece;
+}
+
+void store_pieces(std::span<const RigidPiece> pieces, RigidifyMemory& memory) {
+  memory.piece_state.clear();
+  for (const RigidPiece& a : pieces) {
+    const double numbers[kPieceNumbers] = {a.p[0],
+                                           a.p[1],
+                                           a.p[2],
+                                           a.L[0],
+                                           a.L[1],
+                                           a.L[2],
+                                           a.c[0],
+                                           a.c[1],
+                                           a.c[2],
+                                           a.I(0, 0),
+                                           a.I(1, 1),
+                                           a.I(2, 2),
+                                           a.I(0, 1),
+                                           a.I(0, 2),
+                                           a.I(1, 2),
+                                           a.mass,
+                                           a.held ? 1.0 : 0.0};
+    memory.piece_state.insert(memory.piece_state.end(), numbers, numbers + kPieceNumbers);
+  }
+}
+
+std::vector<RigidPiece> load_pieces(const RigidifyMemory& memory) {
+  std::vector<RigidPiece> out(memory.piece_state.size() / kPieceNumbers);
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    const double* s = memory.piece_state.data() + kPieceNumbers * k;
+    RigidPiece& a = out[k];
+    a.p = {s[0], s[1], s[2]};
+    a.L = {s[3], s[4], s[5]};
+    a.c = {s[6], s[7], s[8]};
+    a.I << s[9], s[12], s[13], s[12], s[10], s[14], s[13], s[14], s[11];
+    a.mass = s[15];
+    a.held = s[16] != 0;
+  }
+  return out;
+}
+
+Mat3 rotation_by(const Vec3& angle) {
+  const double t2 = angle.squaredNorm(), t = std::sqrt(t2);
+  // sin t / t and (1 - cos t) / t^2
+  const double s = t > 1e-4 ? std::sin(t) / t : 1 - t2 / 6;
+  const double half = t > 1e-4 ? std::sin(0.5 * t) / (0.5 * t) : 1 - t2 / 24;
+  const double c = 0.5 * half * half;
+  Mat3 W;
+  W << 0, -angle[2], angle[1], angle[2], 0, -angle[0], -angle[1], angle[0], 0;
+  return Mat3::Identity() + s * W + c * W * W;
+}
+
+Vec3 precession(const RigidPiece& piece, double h) {
+  const Vec3 w = piece.spin();
+  const Mat3 R = rotation_by(0.5 * h * w);
+  return R * solve_inertia(piece.I, R.transpose() * piece.L) - w;
+}
+
+Vec3 turn_of(const RigidPiece& piece, const Vec3& w, double h) { return h * (w + precession(piece, h)); }
+
+void move_piece(RigidPiece& piece, std::span<const Index> nodes, const Vec3& v, const Vec3& turn,
+                const Vec3& L, double h, VecX& x, VecX& velocity) {
+  const Mat3 R = rotation_by(turn);
+  const Vec3 c1 = piece.c + h * v;
+  piece.p = piece.mass * v;
+  piece.L = L;
+  const Mat3 I1 = R * piece.I * R.transpose();
+  piece.I = 0.5 * (I1 + I1.transpose());
+  const Vec3 w = piece.spin();
+  for (const Index i : nodes) {
+    const Vec3 r = R * (node(x, i) - piece.c);
+    node(x, i) = c1 + r;
+    node(velocity, i) = v + cross_of(w, r);
+  }
+  piece.c = c1;
+}
+
+}  // namespace limber::rigidify

@@ -1,0 +1,77 @@
+// Rigid pieces: which elements they are made of (Algorithm 2), and how they move.
+#pragma once
+
+#include <limber/methods/rigidify/memory.hpp>
+#include <limber/sim/model.hpp>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace limber::rigidify {
+
+// How the script holds a node, seen from the elements around it. kStill: in all its directions, and it does
+// not move. kMoving: it moves, or is held in some directions only; no rigid piece can hold such a node.
+enum class HoldKind : std::uint8_t { kFree, kStill, kMoving };
+std::vector<std::uint8_t> hold_kinds(const Model& model, const std::vector<std::uint8_t>& plane_node,
+                                     const StepInput& in);
+
+// The mesh as pieces grow on it.
+struct Connectivity {
+  explicit Connectivity(const Model& model);
+  std::vector<Tet> nodes;                           // of elements; -1 in the last entry of triangles
+  std::vector<std::array<Index, 4>> neighbour;      // elements across faces (edges of triangles); -1: none
+  std::vector<std::uint8_t> plane_node;             // of a plane body
+  std::vector<Index> object_of;                     // of elements: which of the model's connected pieces
+  std::vector<std::vector<Index>> object_elements;  // of each object, ascending
+};
+
+struct PieceAssignment {
+  std::vector<std::int32_t> element;  // number of the piece; -1: elastic
+  std::vector<std::int32_t> node;
+  std::vector<std::uint8_t> held;               // of each piece: it has held nodes and stands still
+  std::vector<std::vector<Index>> piece_nodes;  // of each piece, ascending
+};
+
+// Algorithm 2, from every candidate: breadth first over faces. An element with a node of another piece is
+// refused, so that no two pieces share a node (which would be a hinge, Figure 2), and so is one with a node
+// in `loose`. Pieces that hold still begin at elements with three held nodes (two in the plane); no other
+// element with a held node is taken but by them. Elements all of whose nodes are in one piece belong to it.
+PieceAssignment grow_pieces(const Connectivity& mesh, std::span<const std::uint8_t> candidate,
+                            std::span<const std::uint8_t> loose, std::span<const std::uint8_t> hold);
+// The nodes of pieces that are known by their elements.
+PieceAssignment pieces_of(const Connectivity& mesh, const RigidifyMemory& memory, Index nodes);
+
+struct RigidPiece {
+  Vec3 p = Vec3::Zero(), L = Vec3::Zero();  // momentum [kg m/s], angular momentum about c [kg m^2/s]
+  Vec3 c = Vec3::Zero();                    // centre of mass [m]
+  Mat3 I = Mat3::Identity();                // about c, world axes [kg m^2]
+  double mass = 0;                          // [kg]
+  bool held = false;
+
+  Vec3 velocity() const { return p / mass; }
+  Vec3 spin() const;  // I^-1 L [rad/s]
+};
+
+// Mass, centre, inertia and momenta of nodes at x that move at v: the piece goes on with the momenta of its
+// nodes.
+RigidPiece start_piece(std::span<const Index> nodes, bool held, const VecX& mass, const VecX& x,
+                       const VecX& v);
+void store_pieces(std::span<const RigidPiece> pieces, RigidifyMemory& memory);
+std::vector<RigidPiece> load_pieces(const RigidifyMemory& memory);
+
+Mat3 rotation_by(const Vec3& angle);  // Rodrigues
+Vec3 cross_of(const Vec3& a, const Vec3& b);
+
+// What a step's turn must add to the spin at its start so that a free piece turns as it should to second
+// order: I(t + h/2)^-1 L - I(t)^-1 L [rad/s].
+Vec3 precession(const RigidPiece& piece, double h);
+// The rotation vector of a step at the end of which the piece has the angular momentum I w [rad].
+Vec3 turn_of(const RigidPiece& piece, const Vec3& w, double h);
+// Moves the piece over a step: by v and the rotation vector `turn` [rad], and gives it the momenta p, L.
+// Nodes go along, and their velocities are those of the piece.
+void move_piece(RigidPiece& piece, std::span<const Index> nodes, const Vec3& v, const Vec3& turn,
+                const Vec3& L, double h, VecX& x, VecX& velocity);
+
+}  // namespace limber::rigidify

@@ -1,0 +1,395 @@
+#include <limber/methods/rigidify/rigidify.hpp>
+
+#include <limber/methods/common/system.hpp>
+#include <limber/methods/rigidify/mixed_system.hpp>
+#include <limber/methods/rigidify/newton.hpp>
+#include <limber/methods/rigidify/quick_solve.hpp>
+#include <limber/methods/rigidify/row_contact.hpp>
+#include <limber/sim/contact_state.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace limber::rigidify {
+namespace {
+
+// The quick solve falls short of what new loads do: of the rates that they cause it finds about 0.4 (root of
+// them), so that the threshold is lower in the step in which a load is new (docs/methods/rigidify.md).
+constexpr double kNewLoad = 1.0 / 6;
+// Loads of a sleeping object may change by what moves a strain rate by this share of the threshold at most.
+constexpr double kAsleep = 0.05;
+
+class Rigidify final : public Stepper {
+ public:
+  Rigidify(const Model& model, const RigidifyOptions& options)
+      : options_(options),
+        mesh_(model),
+        system_(model),
+        quick_(model, mesh_),
+        contact_(model, options),
+        newton_(model, options) {}
+
+  // Algorithm 1.
+  StepReport step(const Model& model, State& state, const StepInput& in) override {
+    StepReport report;
+    clock_.reset();
+    RigidifyMemory& memory = memory_of<RigidifyMemory>(state);
+    begin(model, memory);
+    hold_ = hold_kinds(model, mesh_.plane_node, in);
+    {
+      auto phase = clock_.phase("contact");
+      contact_.begin(memory, state.x, state.v, in);
+    }
+    choose_pieces(model, state, in, memory, report);  // quick solve, strain rates, BFS, rigid properties
+    system_.set_pieces(assignment_);
+    const VecX x0 = state.x;
+    VecX u, impulses;
+    const bool ok = options_.newton ? newton_step(model, state, in, u, report)
+                                    : linear_step(model, state, in, u, impulses, report);
+    report.inverted = system_.assembled().inverted;
+    report.symbolic_analyses = system_.analyses();
+    report.phases = clock_.phases();
+    if (!ok) return report;
+    {
+      auto phase = clock_.phase("move");
+      move(model, in, u, state, memory);
+    }
+    {
+      auto phase = clock_.phase("contact");
+      contact_.finish(in.h, (state.x - x0) / in.h, impulses, memory, report);
+    }
+    {
+      auto phase = clock_.phase("strain rates");
+      watch_strain(x0, state.x, in.h, memory);
+    }
+    memory.hold = hold_;
+    memory.force = in.force;
+    memory.activation = in.activation;
+    report.dofs = system_.free_unknowns();
+    tell(model, report);
+    report.phases = clock_.phases();
+    return report;
+  }
+
+  MethodFields fields(const Model& model, const State& state) const override {
+    MethodFields f;
+    const RigidifyMemory* memory = memory_of<RigidifyMemory>(state);
+    std::vector<double> piece(model.mesh.elements.size(), 0.0), rate(piece.size(), 0.0);
+    if (memory && !memory->piece.empty())
+      for (std::size_t e = 0; e < piece.size(); ++e) piece[e] = memory->piece[e] + 1.0;
+    for (std::size_t e = 0; e < rate_.size(); ++e) rate[e] = std::sqrt(rate_[e]);
+    f.element["rigid_piece"] = std::move(piece);  // 0: elastic
+    f.element["strain_rate"] = std::move(rate);
+    f.units["strain_rate"] = "1/s";
+    if (!model.contact.empty()) f.node["contact"] = contact_pressure(model, state);
+    return f;
+  }
+
+  std::string misfit(const Model& model, const State& state) const override {
+    const RigidifyMemory* m = memory_of<RigidifyMemory>(state);
+    if (!m || m->piece.empty()) return {};
+    const auto elements = static_cast<std::ptrdiff_t>(model.mesh.elements.size());
+    const auto pieces = static_cast<std::ptrdiff_t>(m->piece_state.size() / kPieceNumbers);
+    const auto size = [](const auto& v) { return static_cast<std::ptrdiff_t>(v.size()); };
+    if (size(m->piece) != elements) return wrong_size("piece", size(m->piece), elements);
+    if (size(m->quiet) != elements) return wrong_size("quiet", size(m->quiet), elements);
+    if (size(m->hold) != model.nodes()) return wrong_size("hold", size(m->hold), model.nodes());
+    if (m->force.size() != 3 * model.nodes()) return wrong_size("force", m->force.size(), 3 * model.nodes());
+    if (m->load.size() != 3 * model.nodes()) return wrong_size("load", m->load.size(), 3 * model.nodes());
+    if (size(m->asleep) != size(model.pieces))
+      return wrong_size("asleep", size(m->asleep), size(model.pieces));
+    if (m->activation.size() != model.activations.size())
+      return wrong_size("activation", size(m->activation), size(model.activations));
+    if (m->piece_state.size() % kPieceNumbers != 0)
+      return fmt::format("\"piece_state\" has {} numbers, expected {} for each piece", m->piece_state.size(),
+                         kPieceNumbers);
+    if (size(m->contact_memory) != 3 * size(m->contact_ids))
+      return wrong_size("contact_memory", size(m->contact_memory), 3 * size(m->contact_ids));
+    for (const std::int32_t j : m->piece)
+      if (j < -1 || j >= pieces) return fmt::format("\"piece\" names piece {}; there are {}", j, pieces);
+    for (const std::int64_t id : m->contact_ids)
+      if (id < 0 || (id >> 32) >= model.nodes())
+        return fmt::format("\"contact_ids\" names node {}; there are {}", id >> 32, model.nodes());
+    for (const double number : m->piece_state)
+      if (!std::isfinite(number)) return "\"piece_state\" has a number that is not finite";
+    for (std::size_t k = 0; k < m->piece_state.size(); k += kPieceNumbers)
+      if (!(m->piece_state[k + 15] > 0)) return "\"piece_state\" has a piece without mass";
+    if (!m->force.allFinite() || !m->load.allFinite()) return "a force is not finite";
+    return {};
+  }
+
+ private:
+  // The pieces of the memory; of an empty one, none.
+  void begin(const Model& model, RigidifyMemory& memory) {
+    if (memory.piece.empty()) {
+      memory.piece.assign(model.mesh.elements.size(), -1);
+      memory.quiet.assign(model.mesh.elements.size(), 0);
+      memory.hold.assign(at(model.nodes()), 0);
+      memory.force.setZero(3 * model.nodes());
+      memory.load.setZero(3 * model.nodes());
+      memory.activation.assign(model.activations.size(), 0.0);
+      memory.asleep.assign(model.pieces.size(), 0);
+    }
+    if (memory.piece != assignment_.element) assignment_ = pieces_of(mesh_, memory, model.nodes());
+    pieces_ = load_pieces(memory);
+  }
+
+  // Which elements are rigid in this step (sections 3.4, 3.5).
+  void choose_pieces(const Model& model, State& state, const StepInput& in, RigidifyMemory& memory,
+                     StepReport& report) {
+    if (options_.tau_rigid == 0) return;
+    std::vector<std::uint8_t> flagged(memory.piece.size(), 0), loose(hold_.size(), 0);
+    bool rebuild = hold_ != memory.hold && !pieces_.empty();
+    for (std::size_t i = 0; i < hold_.size(); ++i)
+      loose[i] = hold_[i] == static_cast<std::uint8_t>(HoldKind::kMoving);
+    if (!pieces_.empty()) {
+      auto phase = clock_.phase("quick solve");
+      rebuild |= elastify(model, state, in, memory, flagged, report);
+    }
+    // Elements that have become quiet since pieces last grew.
+    bool grow = false;
+    if (state.step % options_.regrow == 0)
+      for (std::size_t e = 0; e < memory.piece.size() && !grow; ++e)
+        grow = memory.piece[e] < 0 && memory.quiet[e] >= options_.quiet_steps &&
+               memory.quiet[e] < options_.quiet_steps + options_.regrow;
+    if (!rebuild && !grow) return;
+    auto phase = clock_.phase("pieces");
+    std::vector<std::uint8_t> candidate(memory.piece.size(), 0);
+    for (std::size_t e = 0; e < candidate.size(); ++e) {
+      candidate[e] = !flagged[e] && (memory.piece[e] >= 0 || memory.quiet[e] >= options_.quiet_steps);
+      if (flagged[e])  // and all elements that touch it
+        for (int a = 0; a < corners(mesh_.nodes[e]); ++a)
+          loose[at(mesh_.nodes[e][static_cast<std::size_t>(a)])] = 1;
+    }
+    PieceAssignment next = grow_pieces(mesh_, candidate, loose, hold_);
+    if (next.element == assignment_.element && next.held == assignment_.held) return;
+    for (std::size_t e = 0; e < next.element.size(); ++e)
+      if (next.element[e] < 0 && memory.piece[e] >= 0) memory.quiet[e] = 0;
+    assignment_ = std::move(next);
+    memory.piece = assignment_.element;
+    pieces_.clear();
+    for (std::size_t j = 0; j < assignment_.held.size(); ++j) {
+      const std::vector<Index>& nodes = assignment_.piece_nodes[j];
+      pieces_.push_back(start_piece(nodes, assignment_.held[j] != 0, model.mass, state.x, state.v));
+      const Vec3 v = pieces_[j].velocity(), w = pieces_[j].spin();
+      for (const Index i : nodes) node(state.v, i) = v + cross_of(w, node(state.x, i) - pieces_[j].c);
+    }
+  }
+
+  // Section 3.5. True: elements were flagged.
+  bool elastify(const Model& model, const State& state, const StepInput& in, RigidifyMemory& memory,
+                std::vector<std::uint8_t>& flagged, StepReport& report) {
+    const std::size_t objects = model.pieces.size();
+    std::vector<Index> rigid(objects, 0);
+    for (std::size_t e = 0; e < memory.piece.size(); ++e)
+      rigid[at(mesh_.object_of[e])] += memory.piece[e] >= 0;
+    std::vector<std::uint8_t> fresh(objects, 0);  // has new loads
+    for (const Index o : contact_.objects_with_new_contacts()) fresh[at(o)] = 1;
+    for (Index i = 0; i < model.nodes(); ++i)
+      if (hold_[at(i)] != memory.hold[at(i)] || node(in.force, i) != node(memory.force, i))
+        fresh[at(model.piece_of_node[at(i)])] = 1;
+    const bool activated = in.activation != memory.activation;
+    quick_.begin(in, hold_);
+    const double b = model.scene->damping_stiffness;
+    VecX impulse = in.h * in.force;
+    impulse += contact_.predict(in.h, b, state.v, [&](Index i) { return quick_.compliance(i); });
+    std::vector<Index> asked;
+    for (std::size_t o = 0; o < objects; ++o) {
+      if (rigid[o] == 0) {
+        memory.asleep[o] = 0;
+        continue;
+      }
+      const bool all = rigid[o] == static_cast<Index>(mesh_.object_elements[o].size());
+      if (options_.sleep && all && !activated && memory.asleep[o] && sleeps(model, o, in.h, impulse, memory))
+        continue;
+      asked.push_back(static_cast<Index>(o));
+    }
+    report.extra["quick_solves"] = static_cast<double>(asked.size());
+    if (asked.empty()) return false;
+    for (Index i = 0; i < model.nodes(); ++i) node(impulse, i) += in.h * model.mass[3 * i] * in.gravity;
+    VecX drag = VecX::Zero(state.x.size());
+    system_.set_pieces(assignment_);
+    if (!system_.elastic_elements().empty()) {
+      VecX own_x, own_v;
+      fem::multiply_stiffness(system_.elements(), system_.gather(state.x, own_x), in.activation,
+                              system_.gather(state.v, own_v), product_);
+      system_.scatter_add((in.h * in.h + in.h * b) * product_.f, drag);
+    }
+    if (rate_.size() != memory.piece.size()) rate_.assign(memory.piece.size(), 0.0);
+    bool any = false;
+    for (const Index o : asked) {
+      const std::vector<double>& rate = quick_.predict(o, state.x, state.v, impulse, drag);
+      const bool is_new = fresh[at(o)] || activated;
+      const double limit = (is_new ? kNewLoad : 1.0) * options_.tau_elastic;
+      const std::vector<Index>& elements = mesh_.object_elements[at(o)];
+      bool found = false;
+      for (std::size_t k = 0; k < elements.size(); ++k) {
+        const std::size_t e = at(elements[k]);
+        if (memory.piece[e] < 0) continue;
+        rate_[e] = rate[k];
+        if (!(rate[k] <= limit)) flagged[e] = found = 1;
+      }
+      any |= found;
+      memory.asleep[at(o)] = !found;
+      for (const Index i : model.pieces[at(o)].nodes)
+        node(memory.load, i) = (node(impulse, i) - in.h * model.mass[3 * i] * in.gravity) / in.h;
+    }
+    return any;
+  }
+
+  // Whether the loads on an object, seen from it, are those of the last quick solve.
+  bool sleeps(const Model& model, std::size_t object, double h, const VecX& impulse,
+              const RigidifyMemory& memory) const {
+    const double limit = kAsleep * std::sqrt(options_.tau_elastic);
+    for (const Index i : model.pieces[object].nodes) {
+      const Vec3 change = node(impulse, i) / h - node(memory.load, i);
+      if (change.norm() * quick_.reach(i, h) > limit) return false;
+    }
+    return true;
+  }
+
+  // Eq. 11, in momenta: A u = h Gᵀ f + (M v, p, L).
+  bool linear_step(const Model& model, const State& state, const StepInput& in, VecX& u, VecX& impulses,
+                   StepReport& report) {
+    const double a = model.scene->damping_mass, b = model.scene->damping_stiffness;
+    VecX force = external_force(model, in);
+    {
+      auto phase = clock_.phase("assemble");
+      const fem::Assembled& elastic = system_.assemble(state.x, in.activation);
+      if (!elastic.finite) {
+        fail(report, fmt::format("element {} gave a force or stiffness that is not finite",
+                                 system_.elastic_elements()[at(elastic.first_bad)]));
+        return false;
+      }
+      system_.scatter_add(elastic.f, force);
+    }
+    for (report.iterations = 1;; ++report.iterations) {
+      VecX rhs;
+      {
+        auto phase = clock_.phase("assemble");
+        VecX impulse = in.h * force;
+        if (!options_.pgs) contact_.add_impulse(in.h, b, impulse);
+        rhs = system_.reduce(impulse, state.x, pieces_) + system_.momenta(state.v, pieces_);
+        system_.set_couplings(contact_.couplings(false));
+      }
+      {
+        auto phase = clock_.phase("analyse");
+        system_.prepare();
+      }
+      {
+        auto phase = clock_.phase("assemble");
+        system_.form(1 + in.h * a, in.h * in.h + in.h * b, state.x, pieces_, contact_.possible());
+        if (!options_.pgs) contact_.add_stiffness(in.h, b, state.x, pieces_, system_);
+      }
+      {
+        auto phase = clock_.phase("factor");
+        const FactorStatus status = system_.factor(in, rhs);
+        if (!status.ok) {
+          fail(report, fmt::format("the system matrix is not positive definite: pivot {:.3g} at unknown {}",
+                                   status.pivot, status.node));
+          return false;
+        }
+      }
+      {
+        auto phase = clock_.phase("solve");
+        u = std::move(rhs);
+        if (system_.blocks() > 0) system_.solve(u);
+      }
+      if (!contact_.possible()) break;
+      auto phase = clock_.phase("contact");
+      if (options_.pgs) {
+        if (!contact_.solve_pgs(in.h, state.x, pieces_, system_, u, impulses))
+          ++report.fallbacks["pgs_unconverged"];
+        break;
+      }
+      VecX v1 = system_.expand(u, state.x, pieces_);
+      restore_fixed(in, v1);
+      if (!contact_.revise(v1)) break;
+    }
+    return true;
+  }
+
+  bool newton_step(const Model& model, const State& state, const StepInput& in, VecX& u, StepReport& report) {
+    static_cast<void>(model);
+    return newton_.solve(state, in, pieces_, system_, contact_, u, report, clock_);
+  }
+
+  void move(const Model& model, const StepInput& in, const VecX& u, State& state, RigidifyMemory& memory) {
+    for (Index i = 0; i < model.nodes(); ++i) {
+      if (system_.rigid(i)) continue;
+      Vec3 v = node(u, system_.node_block(i));
+      for (int k = 0; k < 3; ++k)
+        if (in.fixed[3 * at(i) + static_cast<std::size_t>(k)])
+          v[k] = in.fixed_velocity[3 * static_cast<Eigen::Index>(i) + k];
+      node(state.v, i) = v;
+      node(state.x, i) += in.h * v;
+    }
+    for (std::size_t j = 0; j < pieces_.size(); ++j) {
+      const Index block = system_.piece_block(j);
+      if (block < 0) {
+        for (const Index i : assignment_.piece_nodes[j]) node(state.v, i).setZero();
+        continue;
+      }
+      const Vec3 v = node(u, block), w = node(u, block + 1);
+      const Vec3 turn = turn_of(pieces_[j], w, in.h);
+      const Vec3 L = pieces_[j].I * w;
+      move_piece(pieces_[j], assignment_.piece_nodes[j], v, turn, L, in.h, state.x, state.v);
+      const Index object = model.piece_of_node[at(assignment_.piece_nodes[j].front())];
+      if (!memory.asleep[at(object)]) continue;
+      const Mat3 R = rotation_by(turn);
+      for (const Index i : assignment_.piece_nodes[j]) node(memory.load, i) = R * node(memory.load, i);
+    }
+    store_pieces(pieces_, memory);
+  }
+
+  // Eq. 17 of the elastic elements, and for how long each has been quiet.
+  void watch_strain(const VecX& x0, const VecX& x1, double h, RigidifyMemory& memory) {
+    if (options_.tau_rigid == 0 || system_.elastic_elements().empty()) return;
+    if (rate_.size() != memory.piece.size()) rate_.assign(memory.piece.size(), 0.0);
+    VecX own_x, own_v;
+    fem::strain_rates(system_.elements(), system_.gather(0.5 * (x0 + x1), own_x),
+                      system_.gather((x1 - x0) / h, own_v), elastic_rate_);
+    const std::vector<Index>& list = system_.elastic_elements();
+    for (std::size_t k = 0; k < list.size(); ++k) {
+      const std::size_t e = at(list[k]);
+      rate_[e] = elastic_rate_[k];
+      memory.quiet[e] = elastic_rate_[k] < options_.tau_rigid ? memory.quiet[e] + 1 : 0;
+    }
+  }
+
+  void tell(const Model& model, StepReport& report) const {
+    Index elastic = 0;
+    for (Index i = 0; i < model.nodes(); ++i) elastic += !system_.rigid(i);
+    report.extra["elastic_nodes"] = static_cast<double>(elastic);
+    report.extra["elastic_elements"] = static_cast<double>(system_.elastic_elements().size());
+    report.extra["rigid_pieces"] = static_cast<double>(pieces_.size());
+    if (!report.extra.count("quick_solves")) report.extra["quick_solves"] = 0;
+  }
+
+  const RigidifyOptions options_;
+  const Connectivity mesh_;
+  MixedSystem system_;
+  QuickSolve quick_;
+  RowContact contact_;
+  MixedNewton newton_;
+  PieceAssignment assignment_;
+  std::vector<RigidPiece> pieces_;
+  std::vector<std::uint8_t> hold_;
+  std::vector<double> rate_, elastic_rate_;  // squared strain rates, measured or predicted [1/s^2]
+  fem::Assembled product_;
+  PhaseClock clock_;
+};
+
+}  // namespace
+}  // namespace limber::rigidify
+
+namespace limber {
+
+std::unique_ptr<Stepper> make_rigidify(const Model& model, const nlohmann::json& options,
+                                       const Preparation&) {
+  return std::make_unique<rigidify::Rigidify>(model, rigidify::RigidifyOptions::read(options));
+}
+
+}  // namespace limber

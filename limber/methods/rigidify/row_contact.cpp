@@ -1,0 +1,316 @@
+#include <limber/methods/rigidify/row_contact.hpp>
+
+#include <limber/methods/common/system.hpp>
+#include <limber/qp/friction_pgs.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace limber::rigidify {
+namespace {
+
+constexpr double kTangentShare = 0.1;  // of PGS's compliance, for tangents
+
+Index node_of_id(std::int64_t id) { return static_cast<Index>(static_cast<std::uint64_t>(id) >> 32); }
+
+Vec3 across(const Vec3& n, const Vec3& d) { return d - n.dot(d) * n; }
+
+Mat3 spring_matrix(const RowContact::Law& law, bool presses = true) {
+  return ((presses ? law.stiffness : 0.0) - law.spring) * law.row.n * law.row.n.transpose() + law.spring * Mat3::Identity();
+}
+
+}  // namespace
+
+RowContact::RowContact(const Model& model, const RigidifyOptions& options)
+    : model_(model), options_(options), tolerance_(1e-7 * model.size) {
+  if (options.body_contact)
+    bodies_.emplace(model.mesh, BodyContactOptions{model.scene->contact.stiffness,
+                                                   model.scene->contact.friction, 0, 5e-3});
+}
+
+void RowContact::add(const ContactRow& row, const Vec3& p, VecX& f) {
+  node(f, row.node) += p;
+  if (row.face[0] < 0) return;
+  for (std::size_t k = 0; k < 3; ++k) node(f, row.face[k]) -= row.weight[k] * p;
+}
+
+Vec3 RowContact::relative(const ContactRow& row, const VecX& v) {
+  Vec3 u = node(v, row.node);
+  if (row.face[0] < 0) return u - row.velocity;
+  for (std::size_t k = 0; k < 3; ++k) u -= row.weight[k] * node(v, row.face[k]);
+  return u;
+}
+
+void RowContact::append(const std::vector<Contact>& contacts, std::vector<Law>& laws) const {
+  const std::vector<ContactRow> rows = contact_rows(contacts, h_);
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    Law law;
+    law.row = rows[k];
+    law.stiffness = contacts[k].stiffness;
+    law.elastic = contacts[k].elastic;
+    laws.push_back(law);
+  }
+}
+
+void RowContact::append(const std::vector<BodyContact::Pair>& pairs, std::vector<Law>& laws) const {
+  for (const BodyContact::Pair& pair : pairs)
+    for (const ContactRow& row : bodies_->rows({&pair, 1}, x_)) {
+      Law law;
+      law.row = row;
+      law.stiffness = pair.stiffness;
+      law.elastic = 0.25 * pair.stiffness;
+      laws.push_back(law);
+    }
+}
+
+// Whether the row sticks or slides, by where its spring would be if nothing changed (as contact/penalty.hpp
+// does).
+void RowContact::begin_friction(Law& law, const VecX& v) const {
+  const auto id = static_cast<std::int64_t>(law.row.id);
+  const auto it = std::lower_bound(memory_->contact_ids.begin(), memory_->contact_ids.end(), id);
+  law.known = it != memory_->contact_ids.end() && *it == id;
+  if (law.known) {
+    const auto k = static_cast<std::size_t>(it - memory_->contact_ids.begin());
+    const Vec3 kept(memory_->contact_memory[3 * k], memory_->contact_memory[3 * k + 1],
+                    memory_->contact_memory[3 * k + 2]);
+    if (options_.pgs)
+      law.kept = kept;
+    else
+      law.stretch = across(law.row.n, kept);
+  }
+  const double spring = model_.scene->contact.alpha * law.stiffness;
+  if (options_.pgs || law.row.friction == 0 || spring == 0) return;
+  const double limit = law.row.friction * law.stiffness * std::max(0.0, -law.row.gap);
+  const Vec3 expected = law.stretch + h_ * across(law.row.n, relative(law.row, v));
+  const double length = expected.norm();
+  if (spring * length <= limit)
+    law.spring = spring;
+  else if (length * law.elastic > 4 * limit + law.elastic * limit / spring)
+    law.slide = -limit / length * expected;
+  else
+    law.spring = limit / length;
+}
+
+void RowContact::begin(const RigidifyMemory& memory, const VecX& x, const VecX& v, const StepInput& in) {
+  laws_.clear();
+  memory_ = &memory;
+  revisions_ = 0;
+  if (!possible()) return;
+  x_ = x;
+  v_ = v;
+  h_ = in.h;
+  t_ = in.t;
+  VecX expected = v;
+  std::vector<std::uint8_t> touched(model_.pieces.size(), 0);
+  for (const std::int64_t id : memory.contact_ids) touched[at(model_.piece_of_node[at(node_of_id(id))])] = 1;
+  for (std::size_t o = 0; o < model_.pieces.size(); ++o)
+    if (!touched[o])
+      for (const Index i : model_.pieces[o].nodes) node(expected, i) += in.h * in.gravity;
+  restore_fixed(in, expected);
+  if (!model_.contact.empty()) append(detect(model_.contact, x, expected, in.h, in.t), laws_);
+  if (bodies_) {
+    bodies_->pose(x, x + in.h * expected, x, in.h);
+    append(bodies_->pairs(), laws_);
+  }
+  std::sort(laws_.begin(), laws_.end(), [](const Law& a, const Law& b) { return a.row.id < b.row.id; });
+  for (Law& law : laws_) {
+    begin_friction(law, v);
+    law.active = law.row.gap + in.h * law.row.n.dot(relative(law.row, expected)) < tolerance_;
+  }
+}
+
+std::vector<std::array<Index, 4>> RowContact::couplings(bool all) const {
+  std::vector<std::array<Index, 4>> out;
+  for (const Law& law : laws_)
+    if (law.row.face[0] >= 0 && (all || law.active) && !options_.pgs)
+      out.push_back({law.row.node, law.row.face[0], law.row.face[1], law.row.face[2]});
+  return out;
+}
+
+std::vector<Index> RowContact::objects_with_new_contacts() const {
+  std::vector<Index> out;
+  for (const Law& law : laws_) {
+    if (law.known || !law.active) continue;
+    out.push_back(model_.piece_of_node[at(law.row.node)]);
+    if (law.row.face[0] >= 0) out.push_back(model_.piece_of_node[at(law.row.face[0])]);
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+void RowContact::add_impulse(double h, double damping, VecX& impulse) const {
+  for (const Law& law : laws_) {
+    if (!law.active) continue;
+    const Vec3 force = -law.stiffness * law.row.gap * law.row.n - law.spring * law.stretch + law.slide;
+    Vec3 p = h * force;
+    if (law.row.face[0] < 0) p += (h * h + h * damping) * (spring_matrix(law) * law.row.velocity);
+    add(law.row, p, impulse);
+  }
+}
+
+void RowContact::add_stiffness(double h, double damping, const VecX& x, std::span<const RigidPiece> pieces,
+                               MixedSystem& system, const VecX* moved) const {
+  const VecX v = moved ? VecX(*moved / h) : VecX();
+  for (const Law& law : laws_) {
+    const bool presses = moved ? law.row.gap + h * law.row.n.dot(relative(law.row, v)) < 0 : law.active;
+    if (!presses && !(moved && law.spring > 0)) continue;
+    const ContactRow& row = law.row;
+    const std::array<Index, 4> nodes{row.node, row.face[0], row.face[1], row.face[2]};
+    const std::array<double, 4> weights{1, -row.weight[0], -row.weight[1], -row.weight[2]};
+    const std::size_t count = row.face[0] < 0 ? 1 : 4;
+    system.add_spring({nodes.data(), count}, {weights.data(), count},
+                      (h * h + h * damping) * spring_matrix(law, presses), x, pieces);
+  }
+}
+
+bool RowContact::revise(const VecX& v1) {
+  if (!possible() || revisions_ == kRevisions) return false;
+  bool changed = false;
+  for (Law& law : laws_) {
+    const double gap = law.row.gap + h_ * law.row.n.dot(relative(law.row, v1));
+    if (law.active && gap > tolerance_ && revisions_ < kFreeRevisions) {
+      law.active = false;
+      changed = true;
+    } else if (!law.active && gap < -tolerance_) {
+      law.active = true;
+      changed = true;
+    }
+  }
+  std::vector<Law> found, fresh;
+  if (!model_.contact.empty()) append(detect(model_.contact, x_, v1, h_, t_), found);
+  if (bodies_ && bodies_->revise(x_ + h_ * v1)) append(bodies_->pairs(), found);
+  for (Law& law : found) {
+    const auto it = std::lower_bound(laws_.begin(), laws_.end(), law.row.id,
+                                     [](const Law& a, std::uint64_t id) { return a.row.id < id; });
+    if (it != laws_.end() && it->row.id == law.row.id) continue;
+    if (law.row.gap + h_ * law.row.n.dot(relative(law.row, v1)) > -tolerance_) continue;
+    begin_friction(law, v_);
+    fresh.push_back(law);
+  }
+  if (changed || !fresh.empty()) ++revisions_;
+  if (fresh.empty()) return changed;
+  laws_.insert(laws_.end(), fresh.begin(), fresh.end());
+  std::sort(laws_.begin(), laws_.end(), [](const Law& a, const Law& b) { return a.row.id < b.row.id; });
+  return true;
+}
+
+double RowContact::add_force(const VecX& d, VecX& f) const {
+  double energy = 0;
+  const VecX v = d / h_;
+  for (const Law& law : laws_) {
+    const Vec3 moved = h_ * relative(law.row, v);
+    const double gap = law.row.gap + law.row.n.dot(moved);
+    const double depth = std::max(0.0, -gap);
+    const Vec3 stretch = law.stretch + across(law.row.n, moved);
+    energy += 0.5 * law.stiffness * depth * depth + 0.5 * law.spring * stretch.squaredNorm() - law.slide.dot(stretch);
+    add(law.row, law.stiffness * depth * law.row.n - law.spring * stretch + law.slide, f);
+  }
+  return energy;
+}
+
+bool RowContact::solve_pgs(double h, const VecX& x, std::span<const RigidPiece> pieces,
+                           const MixedSystem& system, VecX& u, VecX& impulses) const {
+  impulses.resize(0);
+  if (laws_.empty()) return true;
+  std::vector<ContactRow> rows;
+  for (const Law& law : laws_) rows.push_back(law.row);
+  const auto m = static_cast<Eigen::Index>(rows.size());
+  const auto respond = [&](const VecX& p) {
+    VecX b = system.reduce(p, x, pieces);
+    for (Eigen::Index d = 0; d < b.size(); ++d)
+      if (system.fixed()[static_cast<std::size_t>(d)]) b[d] = 0;
+    return b;
+  };
+  qp::FrictionProblem problem;
+  problem.W = contact_mobility(rows, model_.nodes(), [&](Eigen::Ref<MatX> B) {
+    MatX U(3 * static_cast<Eigen::Index>(system.blocks()), B.cols());
+    for (Eigen::Index k = 0; k < B.cols(); ++k) U.col(k) = respond(B.col(k));
+    if (system.blocks() > 0) system.solve_many(U);
+    for (Eigen::Index k = 0; k < B.cols(); ++k) B.col(k) = system.expand(U.col(k), x, pieces);
+  });
+  problem.u = relative_velocity(rows, system.expand(u, x, pieces));
+  problem.target.resize(m);
+  problem.friction.resize(m);
+  problem.compliance = VecX::Constant(m, options_.compliance);
+  problem.tangent_compliance = VecX::Constant(m, kTangentShare * options_.compliance);
+  std::vector<ContactImpulse> kept;
+  for (Eigen::Index k = 0; k < m; ++k) {
+    const Law& law = laws_[static_cast<std::size_t>(k)];
+    problem.target[k] = qp::contact_target(law.row.gap, h, options_.baumgarte);
+    problem.friction[k] = law.row.friction;
+    kept.push_back({law.row.id, law.kept});
+  }
+  impulses = warm_start(rows, kept);
+  qp::FrictionPgsOptions pgs;
+  pgs.max_sweeps = options_.sweeps;
+  pgs.tolerance = 1e-6;
+  const bool converged = qp::solve_friction_pgs(problem, impulses, pgs).converged;
+  VecX p = VecX::Zero(3 * static_cast<Eigen::Index>(model_.nodes()));
+  add_impulses(rows, impulses, p);
+  VecX change = respond(p);
+  if (system.blocks() > 0) system.solve(change);
+  u += change;
+  return converged;
+}
+
+Vec3 RowContact::predict_row(const Law& law, double h, double damping, const VecX& v, double a) const {
+  const Vec3 u = relative(law.row, v);
+  const Vec3& n = law.row.n;
+  const double un = n.dot(u);
+  if (options_.pgs) {
+    if (law.known) return law.kept;
+    const double target = qp::contact_target(law.row.gap, h, options_.baumgarte);
+    return std::max(0.0, target - un) / (a + options_.compliance) * n;
+  }
+  const double now = std::max(0.0, -law.row.gap), then = std::max(0.0, -(law.row.gap + h * un));
+  if (now == 0 && then == 0) return Vec3::Zero();
+  const double k = h * h + h * damping;
+  const Vec3 normal = h * law.stiffness * (now + (then - now) / (1 + k * law.stiffness * a)) * n;
+  const Vec3 tangential = h * (law.slide - law.spring * law.stretch) -
+                          h * h * law.spring / (1 + k * law.spring * a) * across(n, u);
+  return normal + tangential;
+}
+
+void RowContact::finish(double h, const VecX& v1, const VecX& impulses, RigidifyMemory& memory,
+                        StepReport& report) const {
+  memory.contact_ids.clear();
+  memory.contact_memory.clear();
+  if (!possible()) return;
+  double deepest = 0;
+  Index bodies = 0;
+  for (std::size_t c = 0; c < laws_.size(); ++c) {
+    const Law& law = laws_[c];
+    const ContactRow& row = law.row;
+    const Vec3 moved = h * relative(row, v1);
+    const double depth = -(row.gap + row.n.dot(moved));
+    Vec3 keep = Vec3::Zero();
+    if (options_.pgs) {
+      const auto k = 3 * static_cast<Eigen::Index>(c);
+      keep = impulses[k] * row.n + impulses[k + 1] * row.t1 + impulses[k + 2] * row.t2;
+      if (impulses[k] == 0) continue;
+    } else {
+      if (!(depth > 0)) continue;
+      const double spring = model_.scene->contact.alpha * law.stiffness;
+      keep = across(row.n, law.stretch + moved);
+      // Coulomb: the spring carries no more than mu K depth.
+      const double limit = spring > 0 ? row.friction * law.stiffness * depth / spring : 0.0,
+                   length = keep.norm();
+      if (length > limit) keep *= limit / length;
+    }
+    memory.contact_ids.push_back(static_cast<std::int64_t>(row.id));
+    memory.contact_memory.insert(memory.contact_memory.end(), keep.data(), keep.data() + 3);
+    ++report.contacts;
+    bodies += row.face[0] >= 0;
+    deepest = std::max(deepest, depth);
+  }
+  report.extra["contact_depth"] = deepest;  // [m]
+  if (bodies_) {
+    report.extra["body_contacts"] = static_cast<double>(bodies);
+    if (!bodies_->tunnelled().empty())
+      report.warnings.push_back("a node went through a body: a smaller time step or a finer mesh helps");
+  }
+  if (!settled()) ++report.fallbacks["contacts_unsettled"];
+}
+
+}  // namespace limber::rigidify

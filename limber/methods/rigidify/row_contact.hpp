@@ -1,0 +1,102 @@
+// Contact of `rigidify`: rows on velocities (contact/contact_rows.hpp) with obstacles and between bodies, and
+// one of two laws for them. Both are the same for rigid and for elastic nodes, and their force at rest
+// depends on the depth alone (paper, section 3.3): an object at rest presses the same way before and after it
+// becomes rigid.
+//
+// Springs (penalty): a row that is closed at the end of the step pushes with K times its depth then, and K (h
+// + b) takes part in the system (b: stiffness damping); which rows are closed is found by solving again.
+// Friction is a spring of alpha K that slips at mu N (contact/penalty.hpp): what is at rest stays at rest.
+// PGS (section 3.3, Eqs. 12 to 15): impulses on the solution without contact, by qp/friction_pgs.hpp.
+#pragma once
+
+#include <limber/contact/body_contact.hpp>
+#include <limber/contact/contact_rows.hpp>
+#include <limber/methods/rigidify/mixed_system.hpp>
+#include <limber/methods/rigidify/options.hpp>
+
+#include <array>
+#include <optional>
+#include <vector>
+
+namespace limber::rigidify {
+
+class RowContact {
+ public:
+  RowContact(const Model& model, const RigidifyOptions& options);
+
+  struct Law {
+    ContactRow row;
+    double stiffness = 0, elastic = 0;  // K, and about what the body resists there [N/m]
+    double spring = 0;                  // tangential [N/m]
+    Vec3 stretch = Vec3::Zero();        // of that spring at the start of the step [m]
+    Vec3 slide = Vec3::Zero();          // friction on a node that slides fast [N]
+    Vec3 kept = Vec3::Zero();           // PGS: impulse of the last step [N s]
+    bool known = false;                 // it was there in the last step
+    bool active = true;
+  };
+
+  bool possible() const { return !model_.contact.empty() || bodies_.has_value(); }
+  // Contacts of the step for nodes at x that move at v. Objects that touched nothing in the last step are
+  // expected to gain h times gravity.
+  void begin(const RigidifyMemory& memory, const VecX& x, const VecX& v, const StepInput& in);
+  const std::vector<Law>& laws() const { return laws_; }
+  // Nodes of rows between bodies: of those that are closed, or of all.
+  std::vector<std::array<Index, 4>> couplings(bool all) const;
+  std::vector<Index> objects_with_new_contacts() const;
+
+  // Springs. The impulse at the start of the step, h F(x), and (h^2 + h b) S times the velocity of obstacles.
+  void add_impulse(double h, double damping, VecX& impulse) const;
+  // A += (h^2 + h b) Gᵀ S G of active rows; or of those that press when nodes have moved by `moved`, and of friction.
+  void add_stiffness(double h, double damping, const VecX& x, std::span<const RigidPiece> pieces,
+                     MixedSystem& system, const VecX* moved = nullptr) const;
+  // Compares with the velocities v1 of the step: true when rows were dropped or added.
+  bool revise(const VecX& v1);
+  bool settled() const { return revisions_ < kRevisions; }
+  // For Newton's method, at the displacement d of the step: forces and energy. A row presses where it is closed; what was
+  // closed at the start rubs, so that forces have no jumps.
+  double add_force(const VecX& d, VecX& f) const;
+
+  // PGS: adds what impulses change to the unknowns. False: it has not converged.
+  bool solve_pgs(double h, const VecX& x, std::span<const RigidPiece> pieces, const MixedSystem& system,
+                 VecX& u, VecX& impulses) const;
+
+  // About what impulse contacts will have in this step, on nodes, for the quick solve: that of the last step,
+  // and what it takes to stop the node by itself (section 3.5.1). `compliance(i)`: (A^-1)_ii of a node
+  // [1/kg].
+  template <class Compliance>
+  VecX predict(double h, double damping, const VecX& v, Compliance&& compliance) const {
+    VecX out = VecX::Zero(v.size());
+    for (const Law& law : laws_) {
+      double a = compliance(law.row.node);
+      if (law.row.face[0] >= 0)
+        for (std::size_t k = 0; k < 3; ++k)
+          a += law.row.weight[k] * law.row.weight[k] * compliance(law.row.face[k]);
+      add(law.row, predict_row(law, h, damping, v, a), out);
+    }
+    return out;
+  }
+
+  // Ends the step: nodes moved at v1.
+  void finish(double h, const VecX& v1, const VecX& impulses, RigidifyMemory& memory,
+              StepReport& report) const;
+
+ private:
+  static constexpr int kFreeRevisions = 3, kRevisions = 6;
+  static void add(const ContactRow& row, const Vec3& p, VecX& f);
+  static Vec3 relative(const ContactRow& row, const VecX& v);
+  Vec3 predict_row(const Law& law, double h, double damping, const VecX& v, double compliance) const;
+  void append(const std::vector<Contact>& contacts, std::vector<Law>& laws) const;
+  void append(const std::vector<BodyContact::Pair>& pairs, std::vector<Law>& laws) const;
+  void begin_friction(Law& law, const VecX& v) const;
+
+  const Model& model_;
+  const RigidifyOptions options_;
+  std::optional<BodyContact> bodies_;
+  const RigidifyMemory* memory_ = nullptr;
+  VecX x_, v_;
+  double h_ = 0, t_ = 0, tolerance_ = 0;
+  int revisions_ = 0;
+  std::vector<Law> laws_;  // by id
+};
+
+}  // namespace limber::rigidify

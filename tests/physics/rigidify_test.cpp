@@ -1,0 +1,441 @@
+// The method `rigidify` as a scene runs it. Numbers of other methods and of theory are the reference.
+#include "physics/implicit_scenes.hpp"
+#include "physics/scenes.hpp"
+
+#include <limber/core/error.hpp>
+#include <limber/core/parallel.hpp>
+#include <limber/methods/rigidify/memory.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Geometry>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace limber::test {
+namespace {
+
+using rigidify::RigidifyMemory;
+
+// Thresholds as the paper has them: tau_R, tau_E / tau_R.
+nlohmann::json rigidify_json(double tau_rigid, double ratio = 10) {
+  return {{"integrator", "linear"},
+          {"tolerance", 100 * std::sqrt(tau_rigid)},
+          {"threshold_ratio", ratio},
+          {"quiet_steps", 3},
+          {"grow_every", 1},
+          {"sleep", true},
+          {"body_contact", false},
+          {"contact", "penalty"},
+          {"baumgarte", 0.2},
+          {"compliance", 1e-3},
+          {"sweeps", 500},
+          {"max_iterations", 50},
+          {"tolerance_relative", 1e-6},
+          {"tolerance_absolute", 1e-6}};
+}
+
+void use_rigidify(Scene& s, const nlohmann::json& options) {
+  s.method = "rigidify";
+  *s.method_options = options;
+}
+
+// A bar of 0.25 m cells along z, light and soft.
+std::shared_ptr<Scene> light_bar(const std::array<Index, 3>& nodes, double young, bool held) {
+  auto s =
+      bar({0.25 * (nodes[0] - 1), 0.25 * (nodes[1] - 1), 0.25 * (nodes[2] - 1)}, nodes, young, 0.35, held);
+  s->bodies[0].material.density = Varying{10.0};
+  s->h = 0.01;
+  return s;
+}
+
+const RigidifyMemory& memory_in(const Simulation& sim) {
+  const auto* memory = sim.state().memory.get<RigidifyMemory>();
+  EXPECT_TRUE(memory);
+  return *memory;
+}
+
+double rigid_share(const Simulation& sim) {
+  const RigidifyMemory& m = memory_in(sim);
+  return 1 - static_cast<double>(std::count(m.piece.begin(), m.piece.end(), -1)) /
+                 static_cast<double>(m.piece.size());
+}
+
+void add_ground(Scene& s, const Vec3& normal = Vec3::UnitZ(), double height = 0) {
+  ObstacleSpec floor;
+  floor.name = "floor";
+  floor.shape = "plane";
+  floor.point = height * normal;
+  floor.normal = normal;
+  s.obstacles.push_back(floor);
+}
+
+// With nothing rigid the step is that of `vanilla`, whatever damps, holds, moves and pulls.
+TEST(Rigidify, WithoutPiecesItIsVanilla) {
+  for (const bool threshold : {false, true}) {
+    auto s = light_bar({3, 3, 9}, 5e4, true);
+    s->gravity = Vec3(0, -9.81, 0);
+    s->damping_mass = 0.2;
+    s->damping_stiffness = 0.01;
+    auto other = std::make_shared<Scene>(*s);
+    use_vanilla(*s, 1);
+    // A threshold that nothing stays below must not change a bit.
+    use_rigidify(*other, rigidify_json(threshold ? 1e-12 : 0));
+    Simulation a = simulate(s), b = simulate(other);
+    run(a, 60);
+    run(b, 60);
+    const double moved = (a.state().x - initial_state(a.model()).x).norm();
+    EXPECT_GT(moved, 0.3);
+    EXPECT_LT((a.state().x - b.state().x).lpNorm<Eigen::Infinity>(), 1e-12 * moved);
+    EXPECT_EQ(rigid_share(b), 0);
+  }
+}
+
+// Newton's method on the same unknowns is BDF1 of `implicit`.
+TEST(Rigidify, WithoutPiecesNewtonIsBdf1) {
+  auto reference = bar_scene("bdf1", "newton-direct");
+  reference->method_options["tolerance_relative"] = 1e-12;
+  reference->method_options["tolerance_absolute"] = 1e-10;
+  reference->damping_mass = 0.3;
+  reference->damping_stiffness = 0.002;
+  add_hand(*reference);
+  auto s = std::make_shared<Scene>(*reference);
+  use_rigidify(*s, rigidify_json(0));
+  s->method_options["integrator"] = "bdf1";
+  s->method_options["tolerance_relative"] = 1e-12;
+  s->method_options["tolerance_absolute"] = 1e-10;
+  Simulation a = simulate(reference), b = simulate(s);
+  double worst = 0;
+  for (int k = 0; k < 25; ++k) {
+    a.step();
+    b.step();
+    worst = std::max(worst, (a.state().x - b.state().x).lpNorm<Eigen::Infinity>());
+  }
+  EXPECT_GT((a.state().x - initial_state(a.model()).x).lpNorm<Eigen::Infinity>(), 0.01);
+  EXPECT_LT(worst, 1e-8);
+}
+
+// Falls like a stone: rigid after three quiet steps, and then exactly v0 + g t.
+TEST(Rigidify, AFreeBlockFallsAsOneBody) {
+  for (const std::string integrator : {"linear", "bdf1"}) {
+    auto s = light_bar({3, 3, 3}, 5e4, false);
+    s->gravity = Vec3(0, 0, -9.81);
+    s->bodies[0].velocity = NodeVectors(0.3, -0.2, 1.5);
+    use_rigidify(*s, rigidify_json(1e-5));
+    s->method_options["integrator"] = integrator;
+    Simulation sim = simulate(s);
+    StepReport last;
+    for (int k = 0; k < 200; ++k) last = sim.step();
+    EXPECT_EQ(rigid_share(sim), 1);
+    EXPECT_EQ(last.dofs, 6);
+    EXPECT_EQ(last.extra.at("quick_solves"), 0);  // nothing but gravity acts: it sleeps
+    const Vec3 expected(0.3, -0.2, 1.5 - 9.81 * 200 * s->h);
+    double worst = 0;
+    for (Index i = 0; i < sim.model().nodes(); ++i)
+      worst = std::max(worst, (node(sim.state().v, i) - expected).norm());
+    EXPECT_LT(worst, 1e-12) << integrator;
+  }
+}
+
+double spin_left(const std::string& method, double young, double tau,
+                 const std::string& integrator = "linear") {
+  auto s = light_bar({3, 3, 9}, young, false);
+  s->bodies[0].angular_velocity = Vec3(3, 0, 0);
+  if (method == "rigidify") {
+    use_rigidify(*s, rigidify_json(tau));
+    s->method_options["integrator"] = integrator;
+  } else {
+    use_vanilla(*s, 1);
+  }
+  Simulation sim = simulate(s);
+  const double start = measure(sim.model(), sim.state(), {}).angular_momentum.norm();
+  run(sim, 100);
+  return measure(sim.model(), sim.state(), {}).angular_momentum.norm() / start;
+}
+
+// A linearised step loses the spin of stiff bodies; pieces do not.
+TEST(Rigidify, SpinningBodiesKeepTheirSpin) {
+  EXPECT_NEAR(spin_left("vanilla", 5e4, 0), 0.753, 0.005);
+  EXPECT_NEAR(spin_left("vanilla", 5e6, 0), 0.129, 0.005);
+  EXPECT_NEAR(spin_left("rigidify", 5e4, 1e-3), 0.983, 0.01);
+  EXPECT_NEAR(spin_left("rigidify", 5e4, 0, "bdf1"), 0.921, 0.005);
+  EXPECT_GT(spin_left("rigidify", 5e4, 1e-3, "bdf1"), 0.97);
+}
+
+// Pieces that are taken apart and put together in every step lose nothing of momentum and angular momentum.
+TEST(Rigidify, MomentaOutliveEveryRebuild) {
+  auto s = light_bar({3, 3, 9}, 5e4, false);
+  s->bodies[0].angular_velocity = Vec3(3, 0.4, -0.2);
+  s->bodies[0].velocity = NodeVectors(0.3, -0.2, 0.1);
+  use_rigidify(*s, rigidify_json(1e-2));
+  Simulation sim = simulate(s);
+  run(sim, 10);
+  ASSERT_EQ(rigid_share(sim), 1);
+  State state = sim.state();
+  const Diagnostics start = measure(sim.model(), state, {});
+  for (int k = 0; k < 100; ++k) {
+    RigidifyMemory& m = *state.memory.get<RigidifyMemory>();
+    std::fill(m.piece.begin(), m.piece.end(), -1);
+    std::fill(m.quiet.begin(), m.quiet.end(), 3);
+    m.piece_state.clear();
+    sim.restore(state);
+    sim.step();
+    ASSERT_EQ(rigid_share(sim), 1);
+    state = sim.state();
+  }
+  const Diagnostics end = measure(sim.model(), state, {});
+  EXPECT_LT((end.momentum - start.momentum).norm(), 1e-12 * start.momentum.norm());
+  EXPECT_LT((end.angular_momentum - start.angular_momentum).norm(), 1e-12 * start.angular_momentum.norm());
+}
+
+std::shared_ptr<Scene> facts_cantilever(double tau_elastic) {
+  auto s = bar({1, 1, 4}, {4, 4, 13}, 5e4, 0.35);
+  s->bodies[0].material.density = Varying{10.0};
+  s->h = 0.01;
+  s->gravity = Vec3(0, -9.81, 0);
+  s->damping_mass = 1e-4;
+  s->damping_stiffness = 0.05;
+  ForceSpec pull;  // 2 N more in each of 25 frames, from frame 450 on
+  pull.nodes.kind = "set";
+  pull.nodes.name = "z1";
+  pull.force = Vec3(0, 50, 0);
+  pull.from = 4.5;
+  pull.ramp = 0.25;
+  s->forces.push_back(pull);
+  use_rigidify(*s, rigidify_json(0.1 * tau_elastic));
+  s->method_options["quiet_steps"] = 5;
+  return s;
+}
+
+// The error falls with the threshold, and so does what is rigid (numbers of a prototype in NumPy, within a
+// factor of 2).
+TEST(Rigidify, TheCantileversErrorFollowsTheThreshold) {
+  const struct { double tau, error, rigid; } cases[] = {{1e-5, 0.019, 13}, {1e-4, 0.73, 33}, {1e-3, 7.5, 76}};
+  for (const auto& c : cases) {
+    auto full = facts_cantilever(0), scene = facts_cantilever(c.tau);
+    Simulation a = simulate(full), b = simulate(scene);
+    double error = 0, rigid = 0;
+    const int frames = 700;
+    for (int k = 0; k < frames; ++k) {
+      a.step();
+      b.step();
+      for (Index i = 0; i < a.model().nodes(); ++i)
+        error = std::max(error, (node(a.state().x, i) - node(b.state().x, i)).norm());
+      rigid += rigid_share(b) / frames;
+    }
+    std::printf("cantilever tau_E %g: error %.4f %% of the length, rigid %.1f %%\n", c.tau, 100 * error / 4,
+                100 * rigid);
+    EXPECT_LT(100 * error / 4, 2 * c.error);
+    EXPECT_GT(100 * rigid, 0.5 * c.rigid);
+  }
+}
+
+// A block at rest presses with its weight, before and after it has become rigid, and goes on sleeping.
+TEST(Rigidify, ABlockAtRestSleeps) {
+  for (const std::string contact : {"penalty", "pgs"}) {
+    auto s = light_bar({4, 4, 4}, 5e4, false);
+    s->gravity = Vec3(0, 0, -9.81);
+    s->damping_stiffness = 0.05;
+    s->damping_mass = 0.5;
+    add_ground(*s);
+    use_rigidify(*s, rigidify_json(1e-5));
+    s->method_options["contact"] = contact;
+    s->method_options["compliance"] = 0.01;
+    Simulation sim = simulate(s);
+    run(sim, 600);
+    EXPECT_EQ(rigid_share(sim), 1) << contact;
+    const VecX rest = sim.state().x;
+    double solves = 0, elastic = 0;
+    StepReport last;
+    for (int k = 0; k < 1000; ++k) {
+      last = sim.step();
+      solves += last.extra.at("quick_solves");
+      elastic += last.extra.at("elastic_elements");
+    }
+    EXPECT_EQ(elastic, 0) << contact;
+    EXPECT_LT(solves, 20) << contact;
+    EXPECT_LT((sim.state().x - rest).lpNorm<Eigen::Infinity>(), 1e-4) << contact;
+    EXPECT_LT(measure(sim.model(), sim.state(), {}).max_speed, 1e-6) << contact;
+    const double weight = sim.model().mass.sum() / 3 * 9.81;
+    if (contact == "penalty") {
+      double force = 0;
+      for (std::size_t k = 0; k < sim.model().contact.nodes.size(); ++k)
+        force += sim.model().contact.stiffness[k] *
+                 std::max(0.0, -sim.state().x[3 * sim.model().contact.nodes[k] + 2]);
+      EXPECT_NEAR(force, weight, 1e-3 * weight);
+    } else {  // at rest a contact is a spring of baumgarte / (gamma h^2)
+      double force = 0;
+      for (std::size_t k = 0; k < sim.model().contact.nodes.size(); ++k)
+        force +=
+            0.2 / (0.01 * s->h * s->h) * std::max(0.0, -sim.state().x[3 * sim.model().contact.nodes[k] + 2]);
+      EXPECT_NEAR(force, weight, 1e-2 * weight);
+    }
+  }
+}
+
+// Two blocks on a support, asleep. The support is pulled away: nothing hangs in the air.
+TEST(Rigidify, ASleepingStackFallsWhenItsSupportGoes) {
+  auto s = light_bar({3, 3, 3}, 5e4, false);
+  s->gravity = Vec3(0, 0, -9.81);
+  s->damping_stiffness = 0.05;
+  s->damping_mass = 1;
+  s->bodies[0].generate->size = Vec3(0.5, 0.5, 0.5);
+  BodySpec upper = s->bodies[0];
+  upper.name = "upper";
+  upper.translation = Vec3(0.03, 0.02, 0.505);
+  s->bodies.push_back(upper);
+  s->contact.friction = 0.5;
+  ObstacleSpec table;
+  table.name = "table";
+  table.shape = "box";
+  table.point = Vec3(0.25, 0.25, -0.25);
+  table.size = Vec3(2, 2, 0.5);
+  MotionKey stay, gone;
+  stay.t = 6;
+  gone.t = 6.01;
+  gone.translation = Vec3(0, 0, -50);
+  table.motion = {stay, gone};
+  s->obstacles.push_back(table);
+  use_rigidify(*s, rigidify_json(1e-4));
+  s->method_options["body_contact"] = true;
+  Simulation sim = simulate(s);
+  run(sim, 595);
+  EXPECT_EQ(rigid_share(sim), 1);
+  const Vec3 before = measure(sim.model(), sim.state(), {}).center_of_mass;
+  EXPECT_LT(measure(sim.model(), sim.state(), {}).max_speed, 1e-3);
+  EXPECT_NEAR(before[2], 0.5, 0.03);
+  run(sim, 55);  // half a second after 6.0
+  const Vec3 after = measure(sim.model(), sim.state(), {}).center_of_mass;
+  const double fall = 0.5 * 9.81 * 0.5 * 0.5;
+  EXPECT_NEAR(before[2] - after[2], fall, 0.15 * fall);  // mass damping, and steps that it takes to let go
+}
+
+// A held bar that sleeps, and whose hold ends, falls.
+TEST(Rigidify, APieceThatIsLetGoFalls) {
+  auto s = light_bar({3, 3, 9}, 5e5, true);
+  s->gravity = Vec3(0, -9.81, 0);
+  s->damping_stiffness = 0.05;
+  s->damping_mass = 5;
+  s->constraints[0].until = 5.0;
+  use_rigidify(*s, rigidify_json(1e-3));
+  Simulation sim = simulate(s);
+  run(sim, 499);
+  EXPECT_GT(rigid_share(sim), 0.9);
+  EXPECT_EQ(sim.step().extra.at("rigid_pieces"), 1);
+  const Vec3 before = measure(sim.model(), sim.state(), {}).center_of_mass;
+  run(sim, 50);
+  const Vec3 after = measure(sim.model(), sim.state(), {}).center_of_mass;
+  // v' = -g - a v
+  const double a = 5, t = 0.5, fall = 9.81 / a * (t - (1 - std::exp(-a * t)) / a);
+  EXPECT_NEAR(before[1] - after[1], fall, 0.05 * fall);
+}
+
+// A block on a slope holds below the angle of friction and slides as theory says above it, rigid or not.
+TEST(Rigidify, ObeysCoulombsLawOnASlope) {
+  for (const double mu : {0.5, 0.2})
+    for (const double tau : {0.0, 1e-4}) {
+      auto s = light_bar({3, 3, 3}, 5e5, false);
+      s->damping_stiffness = 0.02;
+      const double slope = 0.35;  // tan = 0.365
+      s->gravity = 9.81 * Vec3(std::sin(slope), 0, -std::cos(slope));
+      s->contact.friction = mu;
+      add_ground(*s);
+      use_rigidify(*s, rigidify_json(tau));
+      Simulation sim = simulate(s);
+      const double mass = sim.model().mass.sum() / 3;
+      run(sim, 50);
+      const double v0 = measure(sim.model(), sim.state(), {}).momentum[0] / mass;
+      run(sim, 50);
+      const double v1 = measure(sim.model(), sim.state(), {}).momentum[0] / mass;
+      if (mu > std::tan(slope)) {
+        EXPECT_LT(std::abs(v1), 1e-3) << tau;
+        EXPECT_EQ(rigid_share(sim), tau > 0 ? 1 : 0);
+      } else {
+        EXPECT_NEAR((v1 - v0) / 0.5, 9.81 * (std::sin(slope) - mu * std::cos(slope)), 0.1) << tau;
+      }
+    }
+}
+
+// A stepper holds scratch only: a new one goes on with the same bits, for any number of threads.
+TEST(Rigidify, GoesOnFromItsStateWithTheSameBits) {
+  for (const std::string integrator : {"linear", "bdf1"})
+    for (const std::string contact : {"penalty", "pgs"}) {
+      if (integrator == "bdf1" && contact == "pgs") continue;
+      auto s = light_bar({3, 3, 7}, 2e4, false);
+      s->gravity = Vec3(0, 0, -9.81);
+      s->damping_stiffness = 0.02;
+      s->bodies[0].translation = Vec3(0, 0, 0.1);
+      s->bodies[0].angular_velocity = Vec3(0.5, 0, 0);
+      add_ground(*s);
+      use_rigidify(*s, rigidify_json(1e-3));
+      s->method_options["integrator"] = integrator;
+      s->method_options["contact"] = contact;
+      set_threads(1);
+      Simulation whole = simulate(s), parts = simulate(s);
+      run(whole, 150);
+      set_threads(2);
+      run(parts, 77);
+      Simulation rest = simulate(s);
+      rest.restore(parts.state());
+      run(rest, 73);
+      set_threads(0);
+      EXPECT_TRUE(whole.state().x == rest.state().x) << integrator << " " << contact;
+      EXPECT_TRUE(memory_in(whole).piece == memory_in(rest).piece);
+      EXPECT_TRUE(memory_in(whole).piece_state == memory_in(rest).piece_state);
+      EXPECT_GT(rigid_share(whole), 0) << integrator << " " << contact;
+    }
+}
+
+// A beam at rest is pulled at its tip: the elements that would deform are found.
+TEST(Rigidify, APullWakesWhatItReaches) {
+  auto s = facts_cantilever(1e-3);
+  s->forces.clear();
+  s->damping_mass = 5;
+  use_rigidify(*s, rigidify_json(1e-4));
+  Simulation sim = simulate(s);
+  run(sim, 400);
+  ASSERT_GT(rigid_share(sim), 0.8);
+  const VecX before = sim.state().x;
+  Guidance pull;
+  pull.force = VecX::Zero(sim.state().x.size());
+  Index tip = 0;
+  for (Index i = 0; i < sim.model().nodes(); ++i)
+    if (sim.model().mesh.rest[at(i)].sum() > sim.model().mesh.rest[at(tip)].sum()) tip = i;
+  node(pull.force, tip) = Vec3(0, 60, 0);
+  sim.set_guidance(pull);
+  sim.step();
+  EXPECT_LT(rigid_share(sim), 0.7);
+  run(sim, 100);
+  EXPECT_GT((sim.state().x - before).lpNorm<Eigen::Infinity>(), 0.01);
+}
+
+// Plane bodies: a piece has three unknowns and turns in its plane.
+TEST(Rigidify, PlaneBodiesMoveInTheirPlane) {
+  auto s = light_bar({3, 3, 3}, 5e4, false);
+  s->bodies[0].generate->shape = "rectangle";
+  s->bodies[0].generate->size = Vec3(2, 0.5, 0);
+  s->bodies[0].generate->nodes = {9, 3, 1};
+  s->bodies[0].angular_velocity = Vec3(0, 0, 2);
+  s->gravity = Vec3(0, -9.81, 0);
+  use_rigidify(*s, rigidify_json(1e-3));
+  Simulation sim = simulate(s);
+  StepReport last;
+  for (int k = 0; k < 60; ++k) last = sim.step();
+  EXPECT_EQ(rigid_share(sim), 1);
+  EXPECT_EQ(last.dofs, 3);
+  const Diagnostics a = measure(sim.model(), sim.state(), {});
+  run(sim, 100);
+  const Diagnostics b = measure(sim.model(), sim.state(), {});
+  const double mass = sim.model().mass.sum() / 3;
+  const auto spin = [&](const Diagnostics& d) {
+    return (d.angular_momentum - d.center_of_mass.cross(d.momentum))[2];
+  };
+  EXPECT_NEAR(spin(b), spin(a), 1e-10 * std::abs(spin(a)));
+  EXPECT_NEAR((b.momentum - a.momentum)[1], -9.81 * mass * 100 * s->h, 1e-9);
+}
+
+}  // namespace
+}  // namespace limber::test

@@ -1,0 +1,259 @@
+// Parts of `rigidify`: pieces (Algorithm 2), the mixed system, the strain rate.
+#include <limber/fem/assemble.hpp>
+#include <limber/linalg/velocity_map.hpp>
+#include <limber/methods/rigidify/mixed_system.hpp>
+#include <limber/methods/rigidify/pieces.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <random>
+#include <set>
+
+namespace limber::rigidify {
+namespace {
+
+Model box_model(const std::string& shape, const Vec3& size, const std::array<Index, 3>& nodes) {
+  auto scene = std::make_shared<Scene>();
+  BodySpec body;
+  body.name = "body";
+  body.generate = GenerateSpec{};
+  body.generate->shape = shape;
+  body.generate->size = size;
+  body.generate->nodes = nodes;
+  scene->bodies.push_back(body);
+  return build_model(scene);
+}
+
+std::vector<std::uint8_t> none(Index n) { return std::vector<std::uint8_t>(at(n), 0); }
+
+// Whatever is a candidate: no node is in two pieces, pieces are connected over faces, and an element all of
+// whose nodes are in a piece belongs to it.
+TEST(RigidPieces, ShareNoNodesAndAreConnected) {
+  for (const std::string shape : {"bar", "rectangle"}) {
+    const Model model = shape == "bar" ? box_model("bar", {1, 1, 2}, {6, 6, 11})
+                                       : box_model("rectangle", {2, 1, 0}, {21, 11, 1});
+    const Connectivity mesh(model);
+    std::mt19937 random(7);
+    for (const double share : {0.3, 0.6, 0.9, 1.0}) {
+      std::vector<std::uint8_t> candidate(mesh.nodes.size());
+      for (auto& c : candidate) c = static_cast<double>(random() % 1000) < 1000 * share;
+      std::vector<std::uint8_t> loose = none(model.nodes()), hold = none(model.nodes());
+      for (auto& l : loose) l = random() % 97 == 0;
+      if (share == 1.0) std::fill(loose.begin(), loose.end(), 0);
+      const PieceAssignment a = grow_pieces(mesh, candidate, loose, hold);
+      for (std::size_t e = 0; e < mesh.nodes.size(); ++e) {
+        std::set<std::int32_t> around;
+        for (int k = 0; k < corners(mesh.nodes[e]); ++k) {
+          const std::int32_t j = a.node[at(mesh.nodes[e][static_cast<std::size_t>(k)])];
+          around.insert(j);
+          if (a.element[e] >= 0) {
+            EXPECT_EQ(j, a.element[e]);
+            EXPECT_FALSE(loose[at(mesh.nodes[e][static_cast<std::size_t>(k)])]);
+          }
+        }
+        const bool inside = around.size() == 1 && *around.begin() >= 0;
+        EXPECT_TRUE(!inside || a.element[e] == *around.begin());
+        if (a.element[e] >= 0 && candidate[e]) {
+          bool connected = false;
+          for (const Index other : mesh.neighbour[e])
+            connected |= other >= 0 && a.element[at(other)] == a.element[e];
+          EXPECT_TRUE(connected);
+        }
+      }
+      if (share == 1.0) {
+        EXPECT_EQ(a.held.size(), 1u);
+        EXPECT_EQ(std::count(a.element.begin(), a.element.end(), 0),
+                  static_cast<std::ptrdiff_t>(mesh.nodes.size()));
+      }
+    }
+  }
+}
+
+// Figure 2: an element that would join two pieces at one node belongs to neither of them twice. Two squares
+// of a plate that meet at one node: the second may not have the elements at that node.
+TEST(RigidPieces, DoNotHinge) {
+  const Model model = box_model("rectangle", {2, 2, 0}, {9, 9, 1});
+  const Connectivity mesh(model);
+  std::vector<std::uint8_t> candidate(mesh.nodes.size(), 0);
+  Index middle = -1;
+  for (Index i = 0; i < model.nodes(); ++i)
+    if (model.mesh.rest[at(i)].head<2>().isApprox(Vec2(1, 1))) middle = i;
+  ASSERT_GE(middle, 0);
+  for (std::size_t e = 0; e < mesh.nodes.size(); ++e) {
+    Vec3 c = Vec3::Zero();
+    for (int k = 0; k < 3; ++k) c += model.mesh.rest[at(mesh.nodes[e][static_cast<std::size_t>(k)])] / 3;
+    candidate[e] = (c[0] < 1) == (c[1] < 1);
+  }
+  const PieceAssignment a = grow_pieces(mesh, candidate, none(model.nodes()), none(model.nodes()));
+  ASSERT_EQ(a.held.size(), 2u);
+  std::set<std::int32_t> at_middle;
+  Index refused = 0;
+  for (std::size_t e = 0; e < mesh.nodes.size(); ++e)
+    for (int k = 0; k < 3; ++k)
+      if (mesh.nodes[e][static_cast<std::size_t>(k)] == middle && candidate[e]) {
+        at_middle.insert(a.element[e]);
+        refused += a.element[e] < 0;
+      }
+  EXPECT_EQ(at_middle.size(), 2u);  // one of the pieces, and elastic
+  EXPECT_GT(refused, 0);
+}
+
+// Pieces that hold still begin where three nodes are held, and nobody else takes held nodes.
+TEST(RigidPieces, HeldNodesBelongToPiecesThatHoldStill) {
+  const Model model = box_model("bar", {1, 1, 2}, {3, 3, 5});
+  const Connectivity mesh(model);
+  std::vector<std::uint8_t> candidate(mesh.nodes.size(), 1), hold = none(model.nodes());
+  hold[0] = static_cast<std::uint8_t>(HoldKind::kStill);  // one node alone
+  PieceAssignment a = grow_pieces(mesh, candidate, none(model.nodes()), hold);
+  ASSERT_EQ(a.held.size(), 1u);
+  EXPECT_FALSE(a.held[0]);
+  EXPECT_EQ(a.node[0], -1);
+  for (Index i = 0; i < model.nodes(); ++i)
+    if (model.mesh.rest[at(i)][2] == 0) hold[at(i)] = static_cast<std::uint8_t>(HoldKind::kStill);
+  a = grow_pieces(mesh, candidate, none(model.nodes()), hold);
+  ASSERT_EQ(a.held.size(), 1u);
+  EXPECT_TRUE(a.held[0]);
+  EXPECT_EQ(a.node[0], 0);
+}
+
+// A deformed element that turns has no strain rate, however fast; F Fᵀ would give 2 e² ω².
+TEST(StrainRate, IsZeroInRigidMotion) {
+  const Model model = box_model("bar", {1, 1, 1}, {3, 3, 3});
+  VecX x0(3 * model.nodes());
+  for (Index i = 0; i < model.nodes(); ++i) {
+    node(x0, i) = model.mesh.rest[at(i)];
+    x0[3 * i] *= 1.01;
+  }
+  const double h = 0.01;
+  const Mat3 R = rotation_by(h * Vec3(0.3, -0.4, 2));
+  VecX x1(x0.size());
+  for (Index i = 0; i < model.nodes(); ++i) node(x1, i) = R * node(x0, i) + Vec3(0.1, 0, -0.2);
+  std::vector<double> rate;
+  fem::strain_rates(*model.elements, 0.5 * (x0 + x1), (x1 - x0) / h, rate);
+  for (const double r : rate) EXPECT_LT(r, 1e-20);
+  // And where there is one, it is the difference of the strains.
+  for (Index i = 0; i < model.nodes(); ++i) x1[3 * i] *= 1 + 0.003 * x0[3 * i + 1];
+  std::vector<double> E0, E1;
+  fem::green_strains(*model.elements, x0, E0);
+  fem::green_strains(*model.elements, x1, E1);
+  fem::strain_rates(*model.elements, 0.5 * (x0 + x1), (x1 - x0) / h, rate);
+  for (std::size_t e = 0; e < rate.size(); ++e) {
+    double sum = 0;
+    for (std::size_t k = 0; k < 6; ++k) {
+      const double d = (E1[6 * e + k] - E0[6 * e + k]) / h;
+      sum += (k < 3 ? 1 : 2) * d * d;
+    }
+    EXPECT_NEAR(rate[e], sum, 1e-9 * (1 + sum));
+  }
+}
+
+// A of the mixed system is Gᵀ (m M + k K) G with the G of VelocityMap, and it solves as that does; a contact
+// spring between two pieces too. No ordering is looked for again.
+TEST(MixedSystem, IsTheCongruenceWithTheVelocityMap) {
+  const Model model = box_model("bar", {1, 1, 4}, {4, 4, 13});
+  const Connectivity mesh(model);
+  std::vector<std::uint8_t> candidate(mesh.nodes.size(), 0);
+  for (std::size_t e = 0; e < mesh.nodes.size(); ++e) {
+    double z = 0;
+    for (const Index i : mesh.nodes[e]) z += model.mesh.rest[at(i)][2] / 4;
+    candidate[e] = z < 1.1 || z > 2.7;
+  }
+  const PieceAssignment a = grow_pieces(mesh, candidate, none(model.nodes()), none(model.nodes()));
+  ASSERT_EQ(a.held.size(), 2u);
+  VecX x(3 * model.nodes()), v(3 * model.nodes());
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> noise(-0.02, 0.02);
+  for (Index i = 0; i < model.nodes(); ++i)
+    for (int k = 0; k < 3; ++k) {
+      x[3 * i + k] = model.mesh.rest[at(i)][k] + noise(random);
+      v[3 * i + k] = noise(random);
+    }
+  std::vector<RigidPiece> pieces;
+  for (std::size_t j = 0; j < 2; ++j)
+    pieces.push_back(start_piece(a.piece_nodes[j], false, model.mass, x, v));
+
+  MixedSystem system(model);
+  system.set_pieces(a);
+  const std::vector<Index> touch{a.piece_nodes[0][3], a.piece_nodes[1][1], a.piece_nodes[1][2],
+                                 a.piece_nodes[1][5]};
+  const std::vector<double> weights{1, -0.2, -0.3, -0.5};
+  system.set_couplings({{touch[0], touch[1], touch[2], touch[3]}});
+  system.assemble(x, {});
+  system.prepare();
+  const double m = 1.1, k = 2e-3;
+  system.form(m, k, x, pieces, false);
+  Mat3 S;
+  S << 3, 1, 0, 1, 4, 0.5, 0, 0.5, 2;
+  system.add_spring(touch, weights, 1e2 * S, x, pieces);
+
+  // The same by the velocity map, in the order of the system's blocks.
+  VelocityMap G(model.nodes());
+  std::vector<Index> block_of(at(model.nodes()), -1);
+  std::vector<std::pair<Index, Index>> columns;  // block of the system, block of G
+  for (Index i = 0; i < model.nodes(); ++i)
+    if (!system.rigid(i)) columns.push_back({system.node_block(i), G.add_node(i)});
+  for (std::size_t j = 0; j < 2; ++j) {
+    const Index b = G.add_rigid_body(a.piece_nodes[j], x, pieces[j].c);
+    columns.push_back({system.piece_block(j), b});
+    columns.push_back({system.piece_block(j) + 1, b + 1});
+  }
+  ASSERT_EQ(G.blocks(), system.blocks());
+  fem::Assembled all;  // of the elastic elements
+  const fem::Plan plan = fem::make_plan(*model.elements, system.elastic_elements());
+  fem::assemble(*plan.elements, plan.gather(x), {}, all);
+  MatX A = MatX::Zero(3 * model.nodes(), 3 * model.nodes());
+  const BlockPattern& p = *all.K.pattern;
+  for (Index j = 0; j < p.n; ++j)
+    for (Index b = p.col_begin[at(j)]; b < p.col_begin[at(j) + 1]; ++b) {
+      const Index r = 3 * plan.nodes[at(p.row[at(b)])], c = 3 * plan.nodes[at(j)];
+      A.block<3, 3>(r, c) = k * all.K.block(b);
+      A.block<3, 3>(c, r) = k * all.K.block(b).transpose();
+    }
+  for (Index i = 0; i < model.nodes(); ++i)
+    for (int d = 0; d < 3; ++d) A(3 * i + d, 3 * i + d) += m * model.mass[3 * i + d];
+  for (std::size_t s = 0; s < 4; ++s)
+    for (std::size_t t = 0; t < 4; ++t)
+      A.block<3, 3>(3 * touch[s], 3 * touch[t]) += 1e2 * weights[s] * weights[t] * S;
+  const MatX D = G.dense(), full = D.transpose() * A * D;
+  MatX expected(full.rows(), full.cols());
+  for (const auto& [r, gr] : columns)
+    for (const auto& [c, gc] : columns) expected.block<3, 3>(3 * r, 3 * c) = full.block<3, 3>(3 * gr, 3 * gc);
+  const BlockMatrix& found = system.matrix();
+  MatX dense = MatX::Zero(expected.rows(), expected.cols());
+  for (Index j = 0; j < found.pattern->n; ++j)
+    for (Index b = found.pattern->col_begin[at(j)]; b < found.pattern->col_begin[at(j) + 1]; ++b) {
+      dense.block<3, 3>(3 * found.pattern->row[at(b)], 3 * j) = found.block(b);
+      dense.block<3, 3>(3 * j, 3 * found.pattern->row[at(b)]) = found.block(b).transpose();
+    }
+  EXPECT_LT((dense - expected).norm(), 1e-13 * expected.norm());
+
+  // Gᵀ and G.
+  VecX g, w, own(3 * system.blocks());
+  G.multiply_transpose(v, g);
+  const VecX reduced = system.reduce(v, x, pieces);
+  for (const auto& [b, gb] : columns) EXPECT_LT((node(reduced, b) - node(g, gb)).norm(), 1e-12);
+  for (Eigen::Index d = 0; d < own.size(); ++d) own[d] = noise(random);
+  VecX gu(own.size());
+  for (const auto& [b, gb] : columns) node(gu, gb) = node(own, b);
+  G.multiply(gu, w);
+  EXPECT_LT((system.expand(own, x, pieces) - w).norm(), 1e-13);
+
+  // The inherited order solves as any other does.
+  BlockMatrix copy = found;
+  Cholesky amd({"native", "amd"});
+  amd.analyze(*copy.pattern);
+  ASSERT_TRUE(amd.factor(copy).ok);
+  VecX b1 = own, b2 = own;
+  amd.solve(b1);
+  StepInput in;
+  in.fixed.assign(3 * at(model.nodes()), 0);
+  in.fixed_velocity.setZero(3 * model.nodes());
+  ASSERT_TRUE(system.factor(in, b2).ok);
+  system.solve(b2);
+  EXPECT_LT((b1 - b2).norm(), 1e-11 * b1.norm());
+}
+
+}  // namespace
+}  // namespace limber::rigidify
