@@ -57,7 +57,8 @@ class Cholesky {
   Cholesky& operator=(Cholesky&&) noexcept;
 
   void analyze(const BlockPattern& pattern, std::span<const Index> tail = {});
-  // With a given order of elimination and no tail: no ordering is looked for. CHOLMOD finds its own all the same.
+  // With a given order of elimination and no tail: no ordering is looked for. CHOLMOD finds its own all the
+  // same.
   void analyze_in_order(const BlockPattern& pattern, std::span<const Index> order);
   // Numeric factorisation; the matrix must have the analysed pattern. After a failure the factor is unusable
   // until the next successful call. No allocation after the first call.

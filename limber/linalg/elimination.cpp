@@ -195,8 +195,8 @@ Elimination eliminate_in_order(const BlockPattern& pattern, std::span<const Inde
   for (const Index i : order)
     if (i < 0 || i >= pattern.n || std::exchange(seen[at(i)], 1))
       throw Error(ErrorKind::kUsage,
-                  fmt::format("Cholesky analysis: node {} of the given order is repeated or outside 0 to {}", i,
-                              pattern.n - 1));
+                  fmt::format("Cholesky analysis: node {} of the given order is repeated or outside 0 to {}",
+                              i, pattern.n - 1));
   if (static_cast<Index>(order.size()) != pattern.n)
     throw Error(ErrorKind::kUsage, fmt::format("Cholesky analysis: the given order has {} nodes, expected {}",
                                                order.size(), pattern.n));

@@ -68,7 +68,7 @@ def cantilever():
     write_scene(
         "cantilever-2d", "Figure 5: a plane beam of 2,700 triangles falls, comes to rest and is pulled at its end.",
         0.01, 15, 1e-6,
-        [{"name": "beam", "mesh": {"shape": "rectangle", "size": [4, 1], "nodes": [76, 19]},
+        [{"name": "beam", "mesh": {"shape": "rectangle", "size": [4, 1], "nodes": [76, 19]}, "thickness": 1,
           "material": material(1e5, 0.4, 30, "st-venant-kirchhoff")}],
         {"mass": 1e-4, "stiffness": 0.05}, gravity=[0, -9.8, 0],
         method={"quiet_steps": 5},
@@ -108,7 +108,7 @@ def wheel():
     write_scene(
         "wheel", "A wheel with a soft tread (3 kPa) and a stiff hub (1 MPa) rolls over the floor (Figure 1).",
         0.001, 7, 5e-4,
-        [{"name": "wheel", "mesh": {"shape": "cylinder", "radius": 1, "length": 0.6, "edge": 0.123}, "rotation": [1.5707963, 0, 0],
+        [{"name": "wheel", "mesh": {"shape": "cylinder", "radius": 1, "length": 0.6, "edge": 0.088}, "rotation": [1.5707963, 0, 0],
           "translation": [0, 0, 1.1], "velocity": [1, 0, 0], "angular_velocity": [0, 2, 0], "material": material(3e3, 0.3, 3),
           "regions": [{"name": "hub", "elements": {"formula": "x*x + (z-1.1)*(z-1.1) < 0.25"}, "young": 1e6, "poisson": 0.4, "density": 10}]}],
         {"mass": 1e-5, "stiffness": 0.05}, obstacles=[FLOOR], contact={"friction": 0.72},
@@ -118,7 +118,7 @@ def wheel():
 def pachinko():
     bodies = []
     for k in range(8):
-        bodies.append({"name": f"pill{k}", "mesh": {"shape": "capsule", "radius": 0.45, "length": 0.9, "edge": 0.088},
+        bodies.append({"name": f"pill{k}", "mesh": {"shape": "capsule", "radius": 0.45, "length": 0.9, "edge": 0.094},
                        "rotation": [0, 1.2 + 0.1 * k, 0.3 * k], "translation": [-1.2 + 2.4 * (k % 2), 0.1 * (k % 3), 7.2 + 1.3 * (k // 2)],
                        "material": material(5e3, 0.35, 5),
                        "regions": [{"name": "stiff", "elements": {"formula": f"x > {-1.2 + 2.4 * (k % 2)}"}, "young": 5e4, "density": 7}]})
@@ -155,7 +155,7 @@ def forest():
     keys = [{"t": 0.5}, {"t": 2.5, "translation": [11, 0.4, 0]}, {"t": 3.5, "translation": [11, 3.5, 0]}, {"t": 5, "translation": [0, 2.4, 0]}]
     write_scene(
         "forest", "Twelve trees, 55,800 tetrahedra together; a ball on a chain goes through them.",
-        0.005, 5, 5e-3, bodies, {"mass": 1e-5, "stiffness": 0.02}, constraints=[{"name": "roots", "nodes": {"formula": "z < 0.3"}}],
+        0.005, 5, 5e-3, bodies, {"mass": 1e-5, "stiffness": 0.02}, constraints=[{"name": f"root of {b['name']}", "body": b["name"], "nodes": {"formula": "z < 0.3"}} for b in bodies],
         obstacles=[{"name": "ball", "shape": "sphere", "point": [-5.4, -1.9, 1.6], "radius": 0.5, "motion": keys, "interpolation": "smooth"}],
         contact={"friction": 0.3})
 

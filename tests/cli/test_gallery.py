@@ -14,7 +14,7 @@ def scenes():
 
 
 # Two to eight seconds each; armadillo.json stands for them, and snail, candy, pendulum and cantilever for mixed.
-LONG = re.compile(r"implicit/armadillo-|implicit/bar-|mixed/(quadruped|crab|swordsman|octobot)")
+LONG = re.compile(r"implicit/armadillo-|implicit/bar-|mixed/(quadruped|crab|swordsman|octobot)|rigidify/(forest|pachinko|wheel)")
 
 
 def tests_of(path):

@@ -15,6 +15,7 @@ constexpr Entry kRigidifyEntries[] = {
     {.path = "/method[rigidify]/threshold_ratio", .type = Type::kNumber, .fallback = "10", .range = ranges::at_least(1), .text = "tau_E / tau_R: a rigid element whose predicted squared strain rate exceeds tau_E becomes elastic."},
     {.path = "/method[rigidify]/quiet_steps", .type = Type::kInteger, .fallback = "3", .range = ranges::within(1, 1000), .text = "Steps in a row that an element must stay below the tolerance before it may become rigid."},
     {.path = "/method[rigidify]/grow_every", .type = Type::kInteger, .fallback = "4", .range = ranges::within(1, 1000), .text = "Rigid pieces take up new elements in every so many steps; they give them away at once."},
+    {.path = "/method[rigidify]/least_share", .type = Type::kNumber, .fallback = "0.2", .range = ranges::within(0, 1), .text = "An object of whose nodes less than this share would be rigid stays elastic: so little costs more than it brings."},
     {.path = "/method[rigidify]/sleep", .type = Type::kBoolean, .fallback = "true", .text = "No prediction for objects that are rigid as a whole and whose loads have not changed since the last one."},
     {.path = "/method[rigidify]/body_contact", .type = Type::kBoolean, .fallback = "false", .text = "Bodies touch each other and themselves."},
     {.path = "/method[rigidify]/contact", .type = Type::kEnum, .fallback = "\"penalty\"", .values = "penalty pgs", .text = "penalty: springs with friction that holds on; pgs: impulses by projected Gauss-Seidel, as in the paper."},
@@ -37,6 +38,7 @@ rigidify::RigidifyOptions rigidify::RigidifyOptions::read(const nlohmann::json& 
   out.tau_elastic = o.at("threshold_ratio").get<double>() * out.tau_rigid;
   out.quiet_steps = o.at("quiet_steps");
   out.regrow = o.at("grow_every");
+  out.least_share = o.at("least_share");
   out.sleep = o.at("sleep");
   out.body_contact = o.at("body_contact");
   out.pgs = o.at("contact") == "pgs";

@@ -158,6 +158,29 @@ PieceAssignment grow_pieces(const Connectivity& mesh, std::span<const std::uint8
   return out;
 }
 
+void drop_small_shares(std::span<const Piece> objects, double share, PieceAssignment& a) {
+  std::vector<std::int32_t> number(a.held.size(), 0);
+  for (const Piece& object : objects) {
+    const auto rigid =
+        std::count_if(object.nodes.begin(), object.nodes.end(), [&](Index i) { return a.node[at(i)] >= 0; });
+    if (static_cast<double>(rigid) >= share * static_cast<double>(object.nodes.size())) continue;
+    for (const Index i : object.nodes)
+      if (a.node[at(i)] >= 0) number[at(a.node[at(i)])] = -1;
+  }
+  std::vector<std::uint8_t> held;
+  for (std::size_t j = 0; j < number.size(); ++j) {
+    if (number[j] < 0) continue;
+    number[j] = static_cast<std::int32_t>(held.size());
+    held.push_back(a.held[j]);
+  }
+  if (held.size() == a.held.size()) return;
+  a.held = std::move(held);
+  for (auto* list : {&a.element, &a.node})
+    for (std::int32_t& j : *list)
+      if (j >= 0) j = number[at(j)];
+  list_nodes(a);
+}
+
 PieceAssignment pieces_of(const Connectivity& mesh, const RigidifyMemory& memory, Index nodes) {
   PieceAssignment out;
   out.element = memory.piece;

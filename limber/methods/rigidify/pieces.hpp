@@ -40,6 +40,9 @@ struct PieceAssignment {
 // element with a held node is taken but by them. Elements all of whose nodes are in one piece belong to it.
 PieceAssignment grow_pieces(const Connectivity& mesh, std::span<const std::uint8_t> candidate,
                             std::span<const std::uint8_t> loose, std::span<const std::uint8_t> hold);
+// Dissolves the pieces of objects of whose nodes less than `share` would be rigid: they would cost more than
+// they bring.
+void drop_small_shares(std::span<const Piece> objects, double share, PieceAssignment& pieces);
 // The nodes of pieces that are known by their elements.
 PieceAssignment pieces_of(const Connectivity& mesh, const RigidifyMemory& memory, Index nodes);
 

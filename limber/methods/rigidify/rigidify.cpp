@@ -164,6 +164,7 @@ class Rigidify final : public Stepper {
           loose[at(mesh_.nodes[e][static_cast<std::size_t>(a)])] = 1;
     }
     PieceAssignment next = grow_pieces(mesh_, candidate, loose, hold_);
+    drop_small_shares(model.pieces, options_.least_share, next);
     if (next.element == assignment_.element && next.held == assignment_.held) return;
     for (std::size_t e = 0; e < next.element.size(); ++e)
       if (next.element[e] < 0 && memory.piece[e] >= 0) memory.quiet[e] = 0;

@@ -16,7 +16,8 @@ Index node_of_id(std::int64_t id) { return static_cast<Index>(static_cast<std::u
 Vec3 across(const Vec3& n, const Vec3& d) { return d - n.dot(d) * n; }
 
 Mat3 spring_matrix(const RowContact::Law& law, bool presses = true) {
-  return ((presses ? law.stiffness : 0.0) - law.spring) * law.row.n * law.row.n.transpose() + law.spring * Mat3::Identity();
+  return ((presses ? law.stiffness : 0.0) - law.spring) * law.row.n * law.row.n.transpose() +
+         law.spring * Mat3::Identity();
 }
 
 }  // namespace
@@ -203,7 +204,8 @@ double RowContact::add_force(const VecX& d, VecX& f) const {
     const double gap = law.row.gap + law.row.n.dot(moved);
     const double depth = std::max(0.0, -gap);
     const Vec3 stretch = law.stretch + across(law.row.n, moved);
-    energy += 0.5 * law.stiffness * depth * depth + 0.5 * law.spring * stretch.squaredNorm() - law.slide.dot(stretch);
+    energy += 0.5 * law.stiffness * depth * depth + 0.5 * law.spring * stretch.squaredNorm() -
+              law.slide.dot(stretch);
     add(law.row, law.stiffness * depth * law.row.n - law.spring * stretch + law.slide, f);
   }
   return energy;

@@ -46,14 +46,15 @@ class RowContact {
 
   // Springs. The impulse at the start of the step, h F(x), and (h^2 + h b) S times the velocity of obstacles.
   void add_impulse(double h, double damping, VecX& impulse) const;
-  // A += (h^2 + h b) Gᵀ S G of active rows; or of those that press when nodes have moved by `moved`, and of friction.
+  // A += (h^2 + h b) Gᵀ S G of active rows; or of those that press when nodes have moved by `moved`, and of
+  // friction.
   void add_stiffness(double h, double damping, const VecX& x, std::span<const RigidPiece> pieces,
                      MixedSystem& system, const VecX* moved = nullptr) const;
   // Compares with the velocities v1 of the step: true when rows were dropped or added.
   bool revise(const VecX& v1);
   bool settled() const { return revisions_ < kRevisions; }
-  // For Newton's method, at the displacement d of the step: forces and energy. A row presses where it is closed; what was
-  // closed at the start rubs, so that forces have no jumps.
+  // For Newton's method, at the displacement d of the step: forces and energy. A row presses where it is
+  // closed; what was closed at the start rubs, so that forces have no jumps.
   double add_force(const VecX& d, VecX& f) const;
 
   // PGS: adds what impulses change to the unknowns. False: it has not converged.
