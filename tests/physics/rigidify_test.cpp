@@ -413,6 +413,43 @@ TEST(Rigidify, APullWakesWhatItReaches) {
   EXPECT_GT((sim.state().x - before).lpNorm<Eigen::Infinity>(), 0.01);
 }
 
+// A hand that carries a bar about: the end that it holds is a rigid piece that the script moves, and the bar
+// goes with it as it does with nothing rigid; when the hand stops, all of it comes to rest.
+TEST(Rigidify, AScriptMovesPieces) {
+  for (const std::string integrator : {"linear", "bdf1"}) {
+    auto s = light_bar({3, 3, 9}, 3e3, true);
+    s->damping_stiffness = 0.02;
+    s->constraints[0].center = Vec3(0.25, 0.25, 0);
+    s->constraints[0].motion = {{0.0, Vec3::Zero(), Vec3::Zero(), 1},
+                                {0.5, Vec3(0.2, 0, 0), Vec3(0, 0, 0), 1},
+                                {2.0, Vec3(0.2, 0.5, 0), Vec3(0, 0, 1.2), 1}};
+    s->constraints[0].nodes.kind = "box";
+    s->constraints[0].nodes.a = Vec3(-1, -1, -1);
+    s->constraints[0].nodes.b = Vec3(1, 1, 0.3);
+    auto full = std::make_shared<Scene>(*s);
+    use_rigidify(*s, rigidify_json(1e-3));
+    use_rigidify(*full, rigidify_json(0));
+    s->method_options["integrator"] = full->method_options["integrator"] = integrator;
+    Simulation a = simulate(s), b = simulate(full);
+    double rigid = 0, worst = 0;
+    int both = 0;  // steps with a piece that the script moves beside elastic elements
+    for (int k = 0; k < 200; ++k) {
+      const StepReport r = a.step();
+      b.step();
+      rigid += rigid_share(a) / 200;
+      worst = std::max(worst, (a.state().x - b.state().x).lpNorm<Eigen::Infinity>());
+      both += r.extra.at("rigid_pieces") > 0 && r.extra.at("elastic_elements") > 0;
+    }
+    EXPECT_GT(rigid, 0.2) << integrator;
+    EXPECT_LT(rigid, 0.9) << integrator;
+    EXPECT_GT(both, 10) << integrator;
+    EXPECT_LT(worst, 0.02) << integrator;  // of a way of 0.5 m and more than a radian
+    // Held nodes are where the script has them.
+    for (const Index i : a.model().holds[0].nodes)
+      EXPECT_LT((node(a.state().x, i) - node(b.state().x, i)).norm(), 1e-9);
+  }
+}
+
 // Plane bodies: a piece has three unknowns and turns in its plane.
 TEST(Rigidify, PlaneBodiesMoveInTheirPlane) {
   auto s = light_bar({3, 3, 3}, 5e4, false);

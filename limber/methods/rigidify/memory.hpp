@@ -10,7 +10,7 @@ namespace limber::rigidify {
 
 // Numbers of a piece in RigidifyMemory::piece_state: momentum p [kg m/s], angular momentum L about the centre
 // of mass [kg m^2/s], centre of mass c [m], inertia about it in world axes (xx yy zz xy xz yz) [kg m^2], mass
-// [kg], and 1 where the piece is held and does not move at all.
+// [kg], and how the script holds it (PieceHold).
 inline constexpr std::size_t kPieceNumbers = 17;
 
 struct RigidifyMemory {

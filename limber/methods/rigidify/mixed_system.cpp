@@ -234,6 +234,14 @@ void MixedSystem::form(double m, double k, const VecX& x, std::span<const RigidP
   }
 }
 
+VecX MixedSystem::known_drag(double k, const VecX& v, const VecX& x,
+                             std::span<const RigidPiece> pieces) const {
+  VecX own, product, all = VecX::Zero(v.size());
+  multiply(assembled_.K, gather(v, own), product);
+  scatter_add(k * product, all);
+  return reduce(all, x, pieces);
+}
+
 void MixedSystem::add_spring(std::span<const Index> nodes, std::span<const double> weights, const Mat3& S,
                              const VecX& x, std::span<const RigidPiece> pieces) {
   // What each block moves of the contact.

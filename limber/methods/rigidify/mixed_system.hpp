@@ -44,6 +44,9 @@ class MixedSystem {
   // A = Gᵀ (m M + k K) G with the K of the last assemble(), which is used up unless it is to be kept. `x`:
   // where arms of pieces are taken.
   void form(double m, double k, const VecX& x, std::span<const RigidPiece> pieces, bool keep);
+  // What nodes with the known velocities `v` (those of driven pieces, 3n; zero elsewhere) take from the
+  // right-hand side: k Gᵀ K v, with the K of the last assemble(). Before form().
+  VecX known_drag(double k, const VecX& v, const VecX& x, std::span<const RigidPiece> pieces) const;
   // A += Gᵀ (w wᵀ ⊗ S) G for the nodes and weights of a contact.
   void add_spring(std::span<const Index> nodes, std::span<const double> weights, const Mat3& S, const VecX& x,
                   std::span<const RigidPiece> pieces);

@@ -29,7 +29,10 @@ void MixedNewton::evaluate(const VecX& u, MixedSystem& system, const RowContact&
   }
   for (Index i = 0; i < model_.nodes(); ++i) {
     const Index block = system.node_block(i);
-    if (block < 0) continue;
+    if (block < 0) {
+      if (known_->size() > 0) node(point.x, i) += h * node(*known_, i);
+      continue;
+    }
     if (system.rigid(i)) {
       const std::size_t j = at(system.piece_of(i));
       node(point.x, i) = point.pieces[j].c + turn[j] * (node(state_->x, i) - start_[j].c);
@@ -54,11 +57,12 @@ void MixedNewton::evaluate(const VecX& u, MixedSystem& system, const RowContact&
 }
 
 bool MixedNewton::solve(const State& state, const StepInput& in, std::span<const RigidPiece> pieces,
-                        MixedSystem& system, RowContact& contact, VecX& u, StepReport& report,
-                        PhaseClock& clock) {
+                        const VecX& known, MixedSystem& system, RowContact& contact, VecX& u,
+                        StepReport& report, PhaseClock& clock) {
   state_ = &state;
   in_ = &in;
   start_ = pieces;
+  known_ = &known;
   const double h = in.h, a = model_.scene->damping_mass, b = model_.scene->damping_stiffness;
   constant_ = external_force(model_, in);
   system.set_fixed(in);
@@ -104,7 +108,7 @@ bool MixedNewton::solve(const State& state, const StepInput& in, std::span<const
           fail(report, not_finite(elastic));
           return false;
         }
-        system.set_couplings(contact.couplings(true));
+        system.set_couplings(contact.couplings());
       }
       {
         auto phase = clock.phase("analyse");

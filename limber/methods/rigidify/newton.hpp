@@ -16,8 +16,9 @@ class MixedNewton {
   MixedNewton(const Model& model, const RigidifyOptions& options) : model_(model), options_(options) {}
 
   // False: no solution, and the report says why.
-  bool solve(const State& state, const StepInput& in, std::span<const RigidPiece> pieces, MixedSystem& system,
-             RowContact& contact, VecX& u, StepReport& report, PhaseClock& clock);
+  // `known`: velocities of driven nodes, 3n; empty: none.
+  bool solve(const State& state, const StepInput& in, std::span<const RigidPiece> pieces, const VecX& known,
+             MixedSystem& system, RowContact& contact, VecX& u, StepReport& report, PhaseClock& clock);
 
  private:
   struct Point {
@@ -34,6 +35,7 @@ class MixedNewton {
   const State* state_ = nullptr;
   const StepInput* in_ = nullptr;
   std::span<const RigidPiece> start_;
+  const VecX* known_ = nullptr;
   VecX momenta_, constant_;  // (M v, p, L); external and history forces [N]
 };
 

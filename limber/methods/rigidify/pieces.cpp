@@ -35,11 +35,27 @@ void list_nodes(PieceAssignment& a) {
     if (a.node[i] >= 0) a.piece_nodes[at(a.node[i])].push_back(static_cast<Index>(i));
 }
 
-int still_nodes(const Tet& t, std::span<const std::uint8_t> hold) {
+int nodes_of_kind(const Tet& t, std::span<const std::uint8_t> hold, std::uint8_t kind) {
   int count = 0;
-  for (int a = 0; a < corners(t); ++a)
-    count += hold[at(t[static_cast<std::size_t>(a)])] == static_cast<std::uint8_t>(HoldKind::kStill);
+  for (int a = 0; a < corners(t); ++a) count += hold[at(t[static_cast<std::size_t>(a)])] == kind;
   return count;
+}
+
+// The rigid motion that takes three points to where they go, if they are a triangle.
+bool motion_of(const std::array<Vec3, 3>& from, const std::array<Vec3, 3>& to, RigidMotion& out) {
+  const auto frame = [](const std::array<Vec3, 3>& p) {
+    Mat3 F;
+    F.col(0) = (p[1] - p[0]).normalized();
+    F.col(2) = cross_of(F.col(0), p[2] - p[0]).normalized();
+    F.col(1) = cross_of(F.col(2), F.col(0));
+    return F;
+  };
+  const double base = (from[1] - from[0]).norm();
+  if (!(cross_of(from[1] - from[0], from[2] - from[0]).norm() > 1e-6 * base * base)) return false;
+  out.c = from[0];
+  out.R = frame(to) * frame(from).transpose();
+  out.d = to[0] - from[0];
+  return out.R.allFinite();
 }
 
 }  // namespace
@@ -48,9 +64,12 @@ Vec3 cross_of(const Vec3& a, const Vec3& b) {
   return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
 }
 
-std::vector<std::uint8_t> hold_kinds(const Model& model, const std::vector<std::uint8_t>& plane_node,
-                                     const StepInput& in) {
-  std::vector<std::uint8_t> out(at(model.nodes()), 0);
+Holds find_holds(const Model& model, const std::vector<std::uint8_t>& plane_node, const VecX& x,
+                 const StepInput& in) {
+  Holds out;
+  out.kind.assign(at(model.nodes()), 0);
+  out.driven.resize(model.pieces.size());
+  bool moving = false;
   for (Index i = 0; i < model.nodes(); ++i) {
     const int axes = plane_node[at(i)] ? 2 : 3;
     int held = 0;
@@ -62,7 +81,41 @@ std::vector<std::uint8_t> hold_kinds(const Model& model, const std::vector<std::
       moves |= in.fixed_velocity[d] != 0;
     }
     if (held == 0) continue;
-    out[at(i)] = static_cast<std::uint8_t>(held == axes && !moves ? HoldKind::kStill : HoldKind::kMoving);
+    const HoldKind kind = held < axes ? HoldKind::kMoving : moves ? HoldKind::kDriven : HoldKind::kStill;
+    out.kind[at(i)] = static_cast<std::uint8_t>(kind);
+    moving |= moves;
+  }
+  if (!moving) return out;
+  const auto driven = static_cast<std::uint8_t>(HoldKind::kDriven);
+  const auto target = [&](Index i) -> Vec3 { return node(x, i) + in.h * node(in.fixed_velocity, i); };
+  for (std::size_t o = 0; o < model.pieces.size(); ++o) {
+    std::vector<Index> nodes;
+    for (const Index i : model.pieces[o].nodes)
+      if (out.kind[at(i)] == driven) nodes.push_back(i);
+    if (nodes.empty()) continue;
+    // The first, the one farthest from it, and the one farthest from the line through both.
+    Index far = nodes[0], off = nodes[0];
+    const auto distance = [&](Index i) { return (node(x, i) - node(x, nodes[0])).norm(); };
+    for (const Index i : nodes)
+      if (distance(i) > distance(far)) far = i;
+    const Vec3 line = node(x, far) - node(x, nodes[0]);
+    const auto aside = [&](Index i) { return cross_of(line, node(x, i) - node(x, nodes[0])).norm(); };
+    for (const Index i : nodes)
+      if (aside(i) > aside(off)) off = i;
+    std::array<Vec3, 3> from{node(x, nodes[0]), node(x, far), node(x, off)};
+    std::array<Vec3, 3> to{target(nodes[0]), target(far), target(off)};
+    if (plane_node[at(nodes[0])]) {
+      from[2] = from[0] + Vec3::UnitZ();
+      to[2] = to[0] + Vec3::UnitZ();
+    }
+    RigidMotion motion;
+    bool rigid = nodes.size() > 1 && motion_of(from, to, motion);
+    for (const Index i : nodes)
+      rigid = rigid && (node(x, i) + motion.displacement(node(x, i)) - target(i)).norm() < 1e-9 * model.size;
+    if (rigid)
+      out.driven[o] = motion;
+    else
+      for (const Index i : nodes) out.kind[at(i)] = static_cast<std::uint8_t>(HoldKind::kMoving);
   }
   return out;
 }
@@ -101,10 +154,11 @@ PieceAssignment grow_pieces(const Connectivity& mesh, std::span<const std::uint8
   out.node.assign(loose.size(), -1);
   std::vector<std::uint8_t> visited(mesh.nodes.size(), 0);
   std::vector<Index> queue, taken;
-  const auto stable = [&](std::size_t e) {
-    return still_nodes(mesh.nodes[e], hold) >= corners(mesh.nodes[e]) - 1;
+  // Held nodes of a kind are numbered as the pieces that they make: kStill, kDriven.
+  const auto stable = [&](std::size_t e, std::uint8_t held) {
+    return nodes_of_kind(mesh.nodes[e], hold, held) >= corners(mesh.nodes[e]) - 1;
   };
-  const auto grow = [&](Index root, bool held) {
+  const auto grow = [&](Index root, std::uint8_t held) {
     const auto j = static_cast<std::int32_t>(out.held.size());
     queue.assign(1, root);
     taken.clear();
@@ -113,10 +167,11 @@ PieceAssignment grow_pieces(const Connectivity& mesh, std::span<const std::uint8
       const std::size_t e = at(queue[q]);
       const Tet& t = mesh.nodes[e];
       const int n = corners(t);
-      bool refused = !held && still_nodes(t, hold) > 0;
+      bool refused = false;
       for (int a = 0; a < n; ++a) {
         const std::size_t i = at(t[static_cast<std::size_t>(a)]);
-        refused |= loose[i] != 0 || (out.node[i] >= 0 && out.node[i] != j);  // avoid hinges
+        refused |= loose[i] != 0 || (hold[i] != 0 && hold[i] != held) ||
+                   (out.node[i] >= 0 && out.node[i] != j);  // avoid hinges
       }
       if (refused) {
         if (!held) continue;
@@ -143,9 +198,14 @@ PieceAssignment grow_pieces(const Connectivity& mesh, std::span<const std::uint8
         out.node[at(mesh.nodes[at(e)][static_cast<std::size_t>(a)])] = -1;
     }
   };
-  for (const bool held : {true, false})
+  bool any = false;
+  for (const std::uint8_t kind : hold) any |= kind != 0;
+  for (const PieceHold kind : {PieceHold::kStill, PieceHold::kDriven, PieceHold::kFree}) {
+    const auto held = static_cast<std::uint8_t>(kind);
+    if (held != 0 && !any) continue;
     for (std::size_t e = 0; e < mesh.nodes.size(); ++e)
-      if (candidate[e] && !visited[e] && (!held || stable(e))) grow(static_cast<Index>(e), held);
+      if (candidate[e] && !visited[e] && (held == 0 || stable(e, held))) grow(static_cast<Index>(e), held);
+  }
   for (std::size_t e = 0; e < mesh.nodes.size(); ++e) {
     if (out.element[e] >= 0) continue;
     const Tet& t = mesh.nodes[e];
@@ -190,14 +250,14 @@ PieceAssignment pieces_of(const Connectivity& mesh, const RigidifyMemory& memory
       for (int a = 0; a < corners(mesh.nodes[e]); ++a)
         out.node[at(mesh.nodes[e][static_cast<std::size_t>(a)])] = out.element[e];
   for (std::size_t k = 0; k < memory.piece_state.size(); k += kPieceNumbers)
-    out.held.push_back(memory.piece_state[k + kPieceNumbers - 1] != 0);
+    out.held.push_back(static_cast<std::uint8_t>(memory.piece_state[k + kPieceNumbers - 1]));
   list_nodes(out);
   return out;
 }
 
 Vec3 RigidPiece::spin() const { return solve_inertia(I, L); }
 
-RigidPiece start_piece(std::span<const Index> nodes, bool held, const VecX& mass, const VecX& x,
+RigidPiece start_piece(std::span<const Index> nodes, std::uint8_t held, const VecX& mass, const VecX& x,
                        const VecX& v) {
   RigidPiece piece;
   piece.held = held;
@@ -216,7 +276,7 @@ RigidPiece start_piece(std::span<const Index> nodes, bool held, const VecX& mass
     piece.L += m * cross_of(r, u);
     piece.I += m * (r.squaredNorm() * Mat3::Identity() - r * r.transpose());
   }
-  if (held) {
+  if (held != 0) {
     piece.p.setZero();
     piece.L.setZero();
   }
@@ -242,7 +302,7 @@ void store_pieces(std::span<const RigidPiece> pieces, RigidifyMemory& memory) {
                                            a.I(0, 2),
                                            a.I(1, 2),
                                            a.mass,
-                                           a.held ? 1.0 : 0.0};
+                                           static_cast<double>(a.held)};
     memory.piece_state.insert(memory.piece_state.end(), numbers, numbers + kPieceNumbers);
   }
 }
@@ -257,7 +317,7 @@ std::vector<RigidPiece> load_pieces(const RigidifyMemory& memory) {
     a.c = {s[6], s[7], s[8]};
     a.I << s[9], s[12], s[13], s[12], s[10], s[14], s[13], s[14], s[11];
     a.mass = s[15];
-    a.held = s[16] != 0;
+    a.held = static_cast<std::uint8_t>(s[16]);
   }
   return out;
 }

@@ -12,10 +12,23 @@
 namespace limber::rigidify {
 
 // How the script holds a node, seen from the elements around it. kStill: in all its directions, and it does
-// not move. kMoving: it moves, or is held in some directions only; no rigid piece can hold such a node.
-enum class HoldKind : std::uint8_t { kFree, kStill, kMoving };
-std::vector<std::uint8_t> hold_kinds(const Model& model, const std::vector<std::uint8_t>& plane_node,
-                                     const StepInput& in);
+// not move. kDriven: it moves, as part of a rigid motion of all held nodes of its object that move. kMoving:
+// it moves otherwise, or is held in some directions only; no rigid piece can hold such a node.
+enum class HoldKind : std::uint8_t { kFree, kStill, kDriven, kMoving };
+
+// x -> c + R (x - c) + d over a step.
+struct RigidMotion {
+  Vec3 c = Vec3::Zero(), d = Vec3::Zero();
+  Mat3 R = Mat3::Identity();
+  Vec3 displacement(const Vec3& x) const { return d + (R * (x - c) - (x - c)); }
+};
+
+struct Holds {
+  std::vector<std::uint8_t> kind;   // HoldKind of every node
+  std::vector<RigidMotion> driven;  // of every object; the identity where none is driven
+};
+Holds find_holds(const Model& model, const std::vector<std::uint8_t>& plane_node, const VecX& x,
+                 const StepInput& in);
 
 // The mesh as pieces grow on it.
 struct Connectivity {
@@ -27,10 +40,13 @@ struct Connectivity {
   std::vector<std::vector<Index>> object_elements;  // of each object, ascending
 };
 
+// Of PieceAssignment::held and RigidPiece::held: it moves by itself, stands still, is moved by the script.
+enum class PieceHold : std::uint8_t { kFree, kStill, kDriven };
+
 struct PieceAssignment {
   std::vector<std::int32_t> element;  // number of the piece; -1: elastic
   std::vector<std::int32_t> node;
-  std::vector<std::uint8_t> held;               // of each piece: it has held nodes and stands still
+  std::vector<std::uint8_t> held;               // PieceHold of each piece
   std::vector<std::vector<Index>> piece_nodes;  // of each piece, ascending
 };
 
@@ -51,7 +67,7 @@ struct RigidPiece {
   Vec3 c = Vec3::Zero();                    // centre of mass [m]
   Mat3 I = Mat3::Identity();                // about c, world axes [kg m^2]
   double mass = 0;                          // [kg]
-  bool held = false;
+  std::uint8_t held = 0;                    // PieceHold
 
   Vec3 velocity() const { return p / mass; }
   Vec3 spin() const;  // I^-1 L [rad/s]
@@ -59,7 +75,7 @@ struct RigidPiece {
 
 // Mass, centre, inertia and momenta of nodes at x that move at v: the piece goes on with the momenta of its
 // nodes.
-RigidPiece start_piece(std::span<const Index> nodes, bool held, const VecX& mass, const VecX& x,
+RigidPiece start_piece(std::span<const Index> nodes, std::uint8_t held, const VecX& mass, const VecX& x,
                        const VecX& v);
 void store_pieces(std::span<const RigidPiece> pieces, RigidifyMemory& memory);
 std::vector<RigidPiece> load_pieces(const RigidifyMemory& memory);

@@ -133,22 +133,31 @@ VecX QuickSolve::without_rigid_motion(const Object& o, const VecX& x, VecX r, do
   } else {
     for (int k = plane ? 2 : 0; k < 3; ++k) add_mode(Vec3::Zero(), Vec3::Unit(k));
   }
-  Eigen::Matrix<double, 6, 6> gram = Eigen::Matrix<double, 6, 6>::Zero();
-  Eigen::Matrix<double, 6, 1> load = Eigen::Matrix<double, 6, 1>::Zero();
+  // Sums of m, m r and m r rᵀ, and of the load's force and moment.
+  Vec3 first = Vec3::Zero(), force = Vec3::Zero(), moment = Vec3::Zero();
+  double xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0;
   const auto n = static_cast<Index>(o.plan.nodes.size());
   for (Index k = 0; k < n; ++k) {
     const Index i = o.plan.nodes[at(k)];
     const Vec3 arm = node(x, i) - origin, rk = node(r, k);
     const double w = m * model_.mass[3 * i];
-    Mat3 C;
-    C << 0, -arm[2], arm[1], arm[2], 0, -arm[0], -arm[1], arm[0], 0;  // [arm]x
-    gram.topLeftCorner<3, 3>() += w * Mat3::Identity();
-    gram.bottomLeftCorner<3, 3>() += w * C;
-    gram.topRightCorner<3, 3>() -= w * C;
-    gram.bottomRightCorner<3, 3>() += w * (arm.squaredNorm() * Mat3::Identity() - arm * arm.transpose());
-    load.head<3>() += rk;
-    load.tail<3>() += cross_of(arm, rk);
+    first += w * arm;
+    xx += w * arm[0] * arm[0];
+    yy += w * arm[1] * arm[1];
+    zz += w * arm[2] * arm[2];
+    xy += w * arm[0] * arm[1];
+    xz += w * arm[0] * arm[2];
+    yz += w * arm[1] * arm[2];
+    force += rk;
+    moment += cross_of(arm, rk);
   }
+  Mat3 C, J;
+  C << 0, -first[2], first[1], first[2], 0, -first[0], -first[1], first[0], 0;  // [sum of m r]x
+  J << yy + zz, -xy, -xz, -xy, xx + zz, -yz, -xz, -yz, xx + yy;
+  Eigen::Matrix<double, 6, 6> gram;
+  gram << m * mass * Mat3::Identity(), -C, C, J;
+  Eigen::Matrix<double, 6, 1> load;
+  load << force, moment;
   const MatX small = modes.transpose() * gram * modes;
   const DenseCholesky<Eigen::Dynamic> cholesky(small);
   if (!cholesky.ok()) return r;
@@ -163,7 +172,7 @@ VecX QuickSolve::without_rigid_motion(const Object& o, const VecX& x, VecX r, do
 }
 
 const std::vector<double>& QuickSolve::predict(Index object, const VecX& x, const VecX& v,
-                                               const VecX& impulse, const VecX& drag) {
+                                               const VecX& impulse, const VecX& drag, const VecX& driven) {
   const Object& o = prepared(object);
   const StepInput& in = *in_;
   const auto n = static_cast<Index>(o.plan.nodes.size());
@@ -176,6 +185,9 @@ const std::vector<double>& QuickSolve::predict(Index object, const VecX& x, cons
     const Index i = o.plan.nodes[at(a)];
     node(r, a) += node(impulse, i) - node(drag, i) - in.h * damping * model_.mass[3 * i] * node(v, i);
   }
+  if (driven.size() > 0)  // seen from the script's motion
+    for (Index a = 0; a < n; ++a)
+      node(r, a) -= m * model_.mass[3 * o.plan.nodes[at(a)]] * node(driven, o.plan.nodes[at(a)]);
   const auto clear_held = [&](VecX& y) {
     for (Index a = 0; a < n; ++a)
       for (int c = 0; c < 3; ++c)

@@ -25,12 +25,13 @@ class QuickSolve {
  public:
   QuickSolve(const Model& model, const Connectivity& mesh);
 
-  // Before anything is asked of a step.
+  // Before anything is asked of a step. `driven` of predict(): change of velocity with the script's motion of
+  // the object as a whole, 3n [m/s]; empty: none is driven.
   void begin(const StepInput& in, std::span<const std::uint8_t> hold);
   // The predicted squared strain rates of the object's elements, in the order of object_elements. `impulse`:
   // of script, gravity and contact, `drag`: (h^2 + h b) K v of the elastic elements, both 3n [N s].
   const std::vector<double>& predict(Index object, const VecX& x, const VecX& v, const VecX& impulse,
-                                     const VecX& drag);
+                                     const VecX& drag, const VecX& driven);
   // About (A^-1)_ii: of P [1/kg].
   double compliance(Index node);
   // What a force on the node can do to the strain rate of its elements at most, in a step [1/(N s)].

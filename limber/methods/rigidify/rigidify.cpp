@@ -37,13 +37,14 @@ class Rigidify final : public Stepper {
     clock_.reset();
     RigidifyMemory& memory = memory_of<RigidifyMemory>(state);
     begin(model, memory);
-    hold_ = hold_kinds(model, mesh_.plane_node, in);
+    holds_ = find_holds(model, mesh_.plane_node, state.x, in);
     {
       auto phase = clock_.phase("contact");
       contact_.begin(memory, state.x, state.v, in);
     }
     choose_pieces(model, state, in, memory, report);  // quick solve, strain rates, BFS, rigid properties
     system_.set_pieces(assignment_);
+    known_ = driven_velocities(model, state.x, in.h);
     const VecX x0 = state.x;
     VecX u, impulses;
     const bool ok = options_.newton ? newton_step(model, state, in, u, report)
@@ -64,7 +65,7 @@ class Rigidify final : public Stepper {
       auto phase = clock_.phase("strain rates");
       watch_strain(x0, state.x, in.h, memory);
     }
-    memory.hold = hold_;
+    memory.hold = holds_.kind;
     memory.force = in.force;
     memory.activation = in.activation;
     report.dofs = system_.free_unknowns();
@@ -140,10 +141,10 @@ class Rigidify final : public Stepper {
   void choose_pieces(const Model& model, State& state, const StepInput& in, RigidifyMemory& memory,
                      StepReport& report) {
     if (options_.tau_rigid == 0) return;
-    std::vector<std::uint8_t> flagged(memory.piece.size(), 0), loose(hold_.size(), 0);
-    bool rebuild = hold_ != memory.hold && !pieces_.empty();
-    for (std::size_t i = 0; i < hold_.size(); ++i)
-      loose[i] = hold_[i] == static_cast<std::uint8_t>(HoldKind::kMoving);
+    std::vector<std::uint8_t> flagged(memory.piece.size(), 0), loose(holds_.kind.size(), 0);
+    bool rebuild = holds_.kind != memory.hold && !pieces_.empty();
+    for (std::size_t i = 0; i < holds_.kind.size(); ++i)
+      loose[i] = holds_.kind[i] == static_cast<std::uint8_t>(HoldKind::kMoving);
     if (!pieces_.empty()) {
       auto phase = clock_.phase("quick solve");
       rebuild |= elastify(model, state, in, memory, flagged, report);
@@ -163,7 +164,7 @@ class Rigidify final : public Stepper {
         for (int a = 0; a < corners(mesh_.nodes[e]); ++a)
           loose[at(mesh_.nodes[e][static_cast<std::size_t>(a)])] = 1;
     }
-    PieceAssignment next = grow_pieces(mesh_, candidate, loose, hold_);
+    PieceAssignment next = grow_pieces(mesh_, candidate, loose, holds_.kind);
     drop_small_shares(model.pieces, options_.least_share, next);
     if (next.element == assignment_.element && next.held == assignment_.held) return;
     for (std::size_t e = 0; e < next.element.size(); ++e)
@@ -173,10 +174,23 @@ class Rigidify final : public Stepper {
     pieces_.clear();
     for (std::size_t j = 0; j < assignment_.held.size(); ++j) {
       const std::vector<Index>& nodes = assignment_.piece_nodes[j];
-      pieces_.push_back(start_piece(nodes, assignment_.held[j] != 0, model.mass, state.x, state.v));
+      pieces_.push_back(start_piece(nodes, assignment_.held[j], model.mass, state.x, state.v));
       const Vec3 v = pieces_[j].velocity(), w = pieces_[j].spin();
       for (const Index i : nodes) node(state.v, i) = v + cross_of(w, node(state.x, i) - pieces_[j].c);
     }
+  }
+
+  // Velocities of the nodes of driven pieces over the step; empty: there are none.
+  VecX driven_velocities(const Model& model, const VecX& x, double h) const {
+    VecX out;
+    for (std::size_t j = 0; j < pieces_.size(); ++j) {
+      if (pieces_[j].held != static_cast<std::uint8_t>(PieceHold::kDriven)) continue;
+      if (out.size() == 0) out.setZero(x.size());
+      const std::vector<Index>& nodes = assignment_.piece_nodes[j];
+      const RigidMotion& motion = holds_.driven[at(model.piece_of_node[at(nodes.front())])];
+      for (const Index i : nodes) node(out, i) = motion.displacement(node(x, i)) / h;
+    }
+    return out;
   }
 
   // Section 3.5. True: elements were flagged.
@@ -189,10 +203,20 @@ class Rigidify final : public Stepper {
     std::vector<std::uint8_t> fresh(objects, 0);  // has new loads
     for (const Index o : contact_.objects_with_new_contacts()) fresh[at(o)] = 1;
     for (Index i = 0; i < model.nodes(); ++i)
-      if (hold_[at(i)] != memory.hold[at(i)] || node(in.force, i) != node(memory.force, i))
+      if (holds_.kind[at(i)] != memory.hold[at(i)] || node(in.force, i) != node(memory.force, i))
         fresh[at(model.piece_of_node[at(i)])] = 1;
+    // What the script moves is accelerated in other ways than by loads, and never sleeps.
+    std::vector<std::uint8_t> driven(objects, 0);
+    for (Index i = 0; i < model.nodes(); ++i)
+      if (holds_.kind[at(i)] == static_cast<std::uint8_t>(HoldKind::kDriven))
+        driven[at(model.piece_of_node[at(i)])] = 1;
+    VecX gain = driven_velocities(model, state.x, in.h);
+    for (Index i = 0; gain.size() > 0 && i < model.nodes(); ++i)
+      if (const std::int32_t j = assignment_.node[at(i)];
+          j >= 0 && pieces_[at(j)].held == static_cast<std::uint8_t>(PieceHold::kDriven))
+        node(gain, i) -= node(state.v, i);
     const bool activated = in.activation != memory.activation;
-    quick_.begin(in, hold_);
+    quick_.begin(in, holds_.kind);
     const double b = model.scene->damping_stiffness;
     VecX impulse = in.h * in.force;
     impulse += contact_.predict(in.h, b, state.v, [&](Index i) { return quick_.compliance(i); });
@@ -203,7 +227,8 @@ class Rigidify final : public Stepper {
         continue;
       }
       const bool all = rigid[o] == static_cast<Index>(mesh_.object_elements[o].size());
-      if (options_.sleep && all && !activated && memory.asleep[o] && sleeps(model, o, in.h, impulse, memory))
+      if (options_.sleep && all && !activated && !driven[o] && memory.asleep[o] &&
+          sleeps(model, o, in.h, impulse, memory))
         continue;
       asked.push_back(static_cast<Index>(o));
     }
@@ -221,7 +246,7 @@ class Rigidify final : public Stepper {
     if (rate_.size() != memory.piece.size()) rate_.assign(memory.piece.size(), 0.0);
     bool any = false;
     for (const Index o : asked) {
-      const std::vector<double>& rate = quick_.predict(o, state.x, state.v, impulse, drag);
+      const std::vector<double>& rate = quick_.predict(o, state.x, state.v, impulse, drag, gain);
       const bool is_new = fresh[at(o)] || activated;
       const double limit = (is_new ? kNewLoad : 1.0) * options_.tau_elastic;
       const std::vector<Index>& elements = mesh_.object_elements[at(o)];
@@ -271,9 +296,10 @@ class Rigidify final : public Stepper {
       {
         auto phase = clock_.phase("assemble");
         VecX impulse = in.h * force;
-        if (!options_.pgs) contact_.add_impulse(in.h, b, impulse);
+        if (!options_.pgs) contact_.add_impulse(in.h, b, known_, impulse);
         rhs = system_.reduce(impulse, state.x, pieces_) + system_.momenta(state.v, pieces_);
-        system_.set_couplings(contact_.couplings(false));
+        if (known_.size() > 0) rhs -= system_.known_drag(in.h * in.h + in.h * b, known_, state.x, pieces_);
+        system_.set_couplings(contact_.couplings());
       }
       {
         auto phase = clock_.phase("analyse");
@@ -301,11 +327,12 @@ class Rigidify final : public Stepper {
       if (!contact_.possible()) break;
       auto phase = clock_.phase("contact");
       if (options_.pgs) {
-        if (!contact_.solve_pgs(in.h, state.x, pieces_, system_, u, impulses))
+        if (!contact_.solve_pgs(in.h, state.x, pieces_, system_, known_, u, impulses))
           ++report.fallbacks["pgs_unconverged"];
         break;
       }
       VecX v1 = system_.expand(u, state.x, pieces_);
+      if (known_.size() > 0) v1 += known_;
       restore_fixed(in, v1);
       if (!contact_.revise(v1)) break;
     }
@@ -314,7 +341,7 @@ class Rigidify final : public Stepper {
 
   bool newton_step(const Model& model, const State& state, const StepInput& in, VecX& u, StepReport& report) {
     static_cast<void>(model);
-    return newton_.solve(state, in, pieces_, system_, contact_, u, report, clock_);
+    return newton_.solve(state, in, pieces_, known_, system_, contact_, u, report, clock_);
   }
 
   void move(const Model& model, const StepInput& in, const VecX& u, State& state, RigidifyMemory& memory) {
@@ -330,7 +357,7 @@ class Rigidify final : public Stepper {
     for (std::size_t j = 0; j < pieces_.size(); ++j) {
       const Index block = system_.piece_block(j);
       if (block < 0) {
-        for (const Index i : assignment_.piece_nodes[j]) node(state.v, i).setZero();
+        drive(model, in.h, j, state);
         continue;
       }
       const Vec3 v = node(u, block), w = node(u, block + 1);
@@ -343,6 +370,23 @@ class Rigidify final : public Stepper {
       for (const Index i : assignment_.piece_nodes[j]) node(memory.load, i) = R * node(memory.load, i);
     }
     store_pieces(pieces_, memory);
+  }
+
+  // A piece that the script holds or moves.
+  void drive(const Model& model, double h, std::size_t j, State& state) {
+    const std::vector<Index>& nodes = assignment_.piece_nodes[j];
+    if (known_.size() == 0 || pieces_[j].held != static_cast<std::uint8_t>(PieceHold::kDriven)) {
+      for (const Index i : nodes) node(state.v, i).setZero();
+      return;
+    }
+    for (const Index i : nodes) {
+      node(state.v, i) = node(known_, i);
+      node(state.x, i) += h * node(known_, i);
+    }
+    const RigidMotion& motion = holds_.driven[at(model.piece_of_node[at(nodes.front())])];
+    RigidPiece& piece = pieces_[j];
+    piece.c += motion.displacement(piece.c);
+    piece.I = motion.R * piece.I * motion.R.transpose();
   }
 
   // Eq. 17 of the elastic elements, and for how long each has been quiet.
@@ -377,7 +421,8 @@ class Rigidify final : public Stepper {
   MixedNewton newton_;
   PieceAssignment assignment_;
   std::vector<RigidPiece> pieces_;
-  std::vector<std::uint8_t> hold_;
+  Holds holds_;
+  VecX known_;                               // velocities of driven nodes; empty: none
   std::vector<double> rate_, elastic_rate_;  // squared strain rates, measured or predicted [1/s^2]
   fem::Assembled product_;
   PhaseClock clock_;

@@ -120,10 +120,10 @@ void RowContact::begin(const RigidifyMemory& memory, const VecX& x, const VecX& 
   }
 }
 
-std::vector<std::array<Index, 4>> RowContact::couplings(bool all) const {
+std::vector<std::array<Index, 4>> RowContact::couplings() const {
   std::vector<std::array<Index, 4>> out;
   for (const Law& law : laws_)
-    if (law.row.face[0] >= 0 && (all || law.active) && !options_.pgs)
+    if (law.row.face[0] >= 0 && !options_.pgs)
       out.push_back({law.row.node, law.row.face[0], law.row.face[1], law.row.face[2]});
   return out;
 }
@@ -140,12 +140,16 @@ std::vector<Index> RowContact::objects_with_new_contacts() const {
   return out;
 }
 
-void RowContact::add_impulse(double h, double damping, VecX& impulse) const {
+void RowContact::add_impulse(double h, double damping, const VecX& known, VecX& impulse) const {
   for (const Law& law : laws_) {
     if (!law.active) continue;
     const Vec3 force = -law.stiffness * law.row.gap * law.row.n - law.spring * law.stretch + law.slide;
     Vec3 p = h * force;
-    if (law.row.face[0] < 0) p += (h * h + h * damping) * (spring_matrix(law) * law.row.velocity);
+    // What moves without being an unknown: the obstacle, and driven nodes.
+    if (known.size() > 0)
+      p -= (h * h + h * damping) * (spring_matrix(law) * relative(law.row, known));
+    else if (law.row.face[0] < 0)
+      p += (h * h + h * damping) * (spring_matrix(law) * law.row.velocity);
     add(law.row, p, impulse);
   }
 }
@@ -212,7 +216,7 @@ double RowContact::add_force(const VecX& d, VecX& f) const {
 }
 
 bool RowContact::solve_pgs(double h, const VecX& x, std::span<const RigidPiece> pieces,
-                           const MixedSystem& system, VecX& u, VecX& impulses) const {
+                           const MixedSystem& system, const VecX& known, VecX& u, VecX& impulses) const {
   impulses.resize(0);
   if (laws_.empty()) return true;
   std::vector<ContactRow> rows;
@@ -231,7 +235,9 @@ bool RowContact::solve_pgs(double h, const VecX& x, std::span<const RigidPiece> 
     if (system.blocks() > 0) system.solve_many(U);
     for (Eigen::Index k = 0; k < B.cols(); ++k) B.col(k) = system.expand(U.col(k), x, pieces);
   });
-  problem.u = relative_velocity(rows, system.expand(u, x, pieces));
+  VecX free = system.expand(u, x, pieces);
+  if (known.size() > 0) free += known;
+  problem.u = relative_velocity(rows, free);
   problem.target.resize(m);
   problem.friction.resize(m);
   problem.compliance = VecX::Constant(m, options_.compliance);

@@ -40,12 +40,13 @@ class RowContact {
   // expected to gain h times gravity.
   void begin(const RigidifyMemory& memory, const VecX& x, const VecX& v, const StepInput& in);
   const std::vector<Law>& laws() const { return laws_; }
-  // Nodes of rows between bodies: of those that are closed, or of all.
-  std::vector<std::array<Index, 4>> couplings(bool all) const;
+  // Nodes of rows between bodies, open ones too: so the pattern does not change when they close.
+  std::vector<std::array<Index, 4>> couplings() const;
   std::vector<Index> objects_with_new_contacts() const;
 
   // Springs. The impulse at the start of the step, h F(x), and (h^2 + h b) S times the velocity of obstacles.
-  void add_impulse(double h, double damping, VecX& impulse) const;
+  // `known`: velocities of driven nodes, 3n; empty: none.
+  void add_impulse(double h, double damping, const VecX& known, VecX& impulse) const;
   // A += (h^2 + h b) Gᵀ S G of active rows; or of those that press when nodes have moved by `moved`, and of
   // friction.
   void add_stiffness(double h, double damping, const VecX& x, std::span<const RigidPiece> pieces,
@@ -59,7 +60,7 @@ class RowContact {
 
   // PGS: adds what impulses change to the unknowns. False: it has not converged.
   bool solve_pgs(double h, const VecX& x, std::span<const RigidPiece> pieces, const MixedSystem& system,
-                 VecX& u, VecX& impulses) const;
+                 const VecX& known, VecX& u, VecX& impulses) const;
 
   // About what impulse contacts will have in this step, on nodes, for the quick solve: that of the last step,
   // and what it takes to stop the node by itself (section 3.5.1). `compliance(i)`: (A^-1)_ii of a node
@@ -82,7 +83,7 @@ class RowContact {
               StepReport& report) const;
 
  private:
-  static constexpr int kFreeRevisions = 3, kRevisions = 6;
+  static constexpr int kFreeRevisions = 2, kRevisions = 4;
   static void add(const ContactRow& row, const Vec3& p, VecX& f);
   static Vec3 relative(const ContactRow& row, const VecX& v);
   Vec3 predict_row(const Law& law, double h, double damping, const VecX& v, double compliance) const;

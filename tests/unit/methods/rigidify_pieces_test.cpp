@@ -172,7 +172,7 @@ TEST(MixedSystem, IsTheCongruenceWithTheVelocityMap) {
     }
   std::vector<RigidPiece> pieces;
   for (std::size_t j = 0; j < 2; ++j)
-    pieces.push_back(start_piece(a.piece_nodes[j], false, model.mass, x, v));
+    pieces.push_back(start_piece(a.piece_nodes[j], 0, model.mass, x, v));
 
   MixedSystem system(model);
   system.set_pieces(a);
