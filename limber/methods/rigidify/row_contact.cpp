@@ -183,8 +183,10 @@ bool RowContact::revise(const VecX& v1) {
     }
   }
   std::vector<Law> found, fresh;
-  if (!model_.contact.empty()) append(detect(model_.contact, x_, v1, h_, t_), found);
-  if (bodies_ && bodies_->revise(x_ + h_ * v1)) append(bodies_->pairs(), found);
+  if (revisions_ == 0) {
+    if (!model_.contact.empty()) append(detect(model_.contact, x_, v1, h_, t_), found);
+    if (bodies_ && bodies_->revise(x_ + h_ * v1)) append(bodies_->pairs(), found);
+  }
   for (Law& law : found) {
     const auto it = std::lower_bound(laws_.begin(), laws_.end(), law.row.id,
                                      [](const Law& a, std::uint64_t id) { return a.row.id < id; });

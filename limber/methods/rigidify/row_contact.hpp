@@ -83,7 +83,9 @@ class RowContact {
               StepReport& report) const;
 
  private:
-  static constexpr int kFreeRevisions = 2, kRevisions = 4;
+  // In the first revision contacts are dropped and looked for, in the second those that are known may close; then
+  // nothing changes any more: a contact that pulls for one step costs little, another factorisation much.
+  static constexpr int kFreeRevisions = 1, kRevisions = 2;
   static void add(const ContactRow& row, const Vec3& p, VecX& f);
   static Vec3 relative(const ContactRow& row, const VecX& v);
   Vec3 predict_row(const Law& law, double h, double damping, const VecX& v, double compliance) const;
