@@ -1,6 +1,7 @@
 // Which of the instruction sets that the kernels are compiled for is used. A program is compiled for plain
 // x86-64, so that it runs everywhere; the few functions that take the time (limber/fem/kernels*.cpp,
-// limber/linalg/native/kernels*.cpp) exist once per instruction set.
+// limber/linalg/native/kernels*.cpp, limber/methods/mixed/kernels*.cpp) exist once per instruction set, and
+// a table of them is chosen by choose_table.
 #pragma once
 
 #include <string_view>
@@ -24,5 +25,17 @@ InstructionSet instruction_set();
 // Error(kUsage) where this machine cannot run it.
 void choose_instruction_set(InstructionSet set);
 void choose_instruction_set(std::string_view name);
+
+// Of a table of functions for each instruction set the one for instruction_set(). Other processors than
+// x86-64 have the first only.
+template <class Table>
+const Table& choose_table(const Table& base) {
+  return base;
+}
+template <class Table>
+const Table& choose_table(const Table& base, const Table& avx2, const Table& avx512) {
+  const InstructionSet set = instruction_set();
+  return set == InstructionSet::kAvx512 ? avx512 : set == InstructionSet::kAvx2 ? avx2 : base;
+}
 
 }  // namespace limber

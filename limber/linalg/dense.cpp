@@ -17,6 +17,16 @@ auto DenseCholesky<N>::solve(const Vector& b) const -> Vector {
 }
 
 template <int N>
+MatX DenseCholesky<N>::solve_all(const MatX& B) const {
+  return llt_.solve(B);
+}
+
+template <int N>
+double DenseCholesky<N>::rcond() const {
+  return llt_.rcond();
+}
+
+template <int N>
 auto DenseCholesky<N>::inverse() const -> Matrix {
   return llt_.solve(Matrix::Identity(llt_.rows(), llt_.cols()));
 }
@@ -32,7 +42,7 @@ template class DenseCholesky<Eigen::Dynamic>;
 template <int N>
 DenseEigen<N> symmetric_eigen(const Eigen::Matrix<double, N, N>& A) {
   const Eigen::SelfAdjointEigenSolver<Eigen::Matrix<double, N, N>> eigen(A);
-  return {eigen.eigenvalues(), eigen.eigenvectors()};
+  return {eigen.eigenvalues(), eigen.eigenvectors(), eigen.info() == Eigen::Success};
 }
 
 template DenseEigen<3> symmetric_eigen(const Eigen::Matrix<double, 3, 3>&);
@@ -42,7 +52,7 @@ template DenseEigen<Eigen::Dynamic> symmetric_eigen(const MatX&);
 
 DenseEigen<Eigen::Dynamic> symmetric_eigen(const MatX& A, const MatX& B) {
   const Eigen::GeneralizedSelfAdjointEigenSolver<MatX> eigen(A, B);
-  return {eigen.eigenvalues(), eigen.eigenvectors()};
+  return {eigen.eigenvalues(), eigen.eigenvectors(), eigen.info() == Eigen::Success};
 }
 
 MatX orthogonal_factor(const MatX& A) { return Eigen::HouseholderQR<MatX>(A).householderQ(); }
@@ -53,5 +63,6 @@ VecX least_squares(const MatX& A, const VecX& b, bool rank_deficient) {
 }
 
 MatX solve_semidefinite(const MatX& A, const MatX& B) { return A.ldlt().solve(B); }
+VecX solve_semidefinite(const MatX& A, const VecX& b) { return A.ldlt().solve(b); }
 
 }  // namespace limber

@@ -23,6 +23,8 @@ class DenseCholesky {
   bool factor(const Matrix& A);
   bool ok() const { return ok_; }
   Vector solve(const Vector& b) const;
+  MatX solve_all(const MatX& B) const;
+  double rcond() const;  // estimate of 1 / (|A| |A^-1|), 1-norm
   Matrix inverse() const;
   Matrix L() const;
 
@@ -36,6 +38,7 @@ template <int N>
 struct DenseEigen {
   Eigen::Matrix<double, N, 1> values;
   Eigen::Matrix<double, N, N> vectors;
+  bool ok = true;  // false: the iteration did not converge
 };
 template <int N>
 DenseEigen<N> symmetric_eigen(const Eigen::Matrix<double, N, N>& A);
@@ -47,5 +50,6 @@ MatX orthogonal_factor(const MatX& A);
 VecX least_squares(const MatX& A, const VecX& b, bool rank_deficient = false);
 // A^-1 B of a symmetric semidefinite A (L D L^T with pivots).
 MatX solve_semidefinite(const MatX& A, const MatX& B);
+VecX solve_semidefinite(const MatX& A, const VecX& b);
 
 }  // namespace limber

@@ -60,6 +60,7 @@ StaticResult StaticSolver::solve(const StepInput& in, VecX& x, double tolerance,
     int shifts = 0;
     const FactorStatus status = factor_with_shift(
         {&K}, mean, model_.mass, [&] { return solver_.factor(K); }, shifts);
+    result.shifts += shifts;
     if (!status.ok) {
       result.why =
           fmt::format("the stiffness is not positive definite at node {}: is the body held?", status.node);

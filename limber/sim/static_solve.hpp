@@ -12,6 +12,7 @@ namespace limber {
 struct StaticResult {
   bool converged = false;
   int iterations = 0;
+  int shifts = 0;       // of a stiffness that was not positive definite
   double residual = 0;  // largest force on a free degree of freedom [N]
   std::string why;      // of a failure
 };

@@ -17,16 +17,10 @@ extern const Kernels table;
 
 const Kernels& kernels() {
 #if defined(__x86_64__)
-  switch (instruction_set()) {
-    case InstructionSet::kAvx512:
-      return avx512::table;
-    case InstructionSet::kAvx2:
-      return avx2::table;
-    case InstructionSet::kBase:
-      break;
-  }
+  return choose_table(base::table, avx2::table, avx512::table);
+#else
+  return choose_table(base::table);
 #endif
-  return base::table;
 }
 
 }  // namespace limber::sparse

@@ -1,6 +1,6 @@
 #include <limber/methods/conjac/bones.hpp>
 
-#include <Eigen/Cholesky>
+#include <limber/linalg/dense.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -35,10 +35,10 @@ ReducedMotion step_with_bones(const ReducedSystem& reduced, const std::vector<In
   const MatX M_a = reduced.M(Eigen::all, a);
   r.noalias() -= in.h * (M_a * links.bias());
   const MatX A_dd = A(d, d), A_ad = A(a, d), A_aa = A(a, a);
-  const Eigen::LLT<MatX> llt(A_dd);
+  const DenseCholesky<Eigen::Dynamic> cholesky(A_dd);
   const VecX r_d = r(d), r_a = r(a);
-  const VecX at_rest = llt.solve(r_d);
-  const MatX follow = -llt.solve(MatX(A_ad.transpose() * B));
+  const VecX at_rest = cholesky.solve(r_d);
+  const MatX follow = -cholesky.solve_all(A_ad.transpose() * B);
   const VecX u = links.step(r_a - A_ad * at_rest, A_aa * B + A_ad * follow, in, state);
   ReducedMotion m;
   m.velocity.resize(r.size());

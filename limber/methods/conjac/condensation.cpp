@@ -262,9 +262,9 @@ void Condensation::split_tail(const std::vector<std::uint8_t>& dynamic, Part& pa
   for (Eigen::Index c = 0; c < r; ++c) part.C(part.active[static_cast<std::size_t>(c)], c) = 1;
   piece.S = part.schur(part.active, part.active);
   if (!part.inactive.empty()) {
-    part.schur_inactive.compute(MatX(part.schur(part.inactive, part.inactive)));
+    part.schur_inactive.factor(part.schur(part.inactive, part.inactive));
     const MatX coupling = part.schur(part.inactive, part.active);
-    const MatX follow = part.schur_inactive.solve(coupling);
+    const MatX follow = part.schur_inactive.solve_all(coupling);
     for (std::size_t i = 0; i < part.inactive.size(); ++i)
       part.C.row(part.inactive[i]) = -follow.row(static_cast<Eigen::Index>(i));
     piece.S.noalias() -= coupling.transpose() * follow;
@@ -364,7 +364,7 @@ void Condensation::place_inactive(Part& part) {
     tail.setZero();
     return;
   }
-  const MatX quasistatic = part.schur_inactive.solve(MatX(tail(part.inactive, Eigen::all)));
+  const MatX quasistatic = part.schur_inactive.solve_all(tail(part.inactive, Eigen::all));
   tail.setZero();
   tail(part.inactive, Eigen::all) = quasistatic;
 }

@@ -6,11 +6,11 @@
 #include <limber/fem/assemble.hpp>
 #include <limber/fem/dof.hpp>
 #include <limber/linalg/cholesky.hpp>
+#include <limber/linalg/dense.hpp>
 #include <limber/methods/conjac/memory.hpp>
 #include <limber/methods/conjac/modes.hpp>
 #include <limber/sim/model.hpp>
 
-#include <Eigen/Cholesky>
 #include <limits>
 #include <optional>
 #include <span>
@@ -115,7 +115,7 @@ class Condensation {
     std::vector<Index> active, inactive;  // degrees of freedom of the tail, as rows of schur
     MatX schur;                           // of its representative nodes, 3t x 3t
     MatX C;  // 3t x r: the tail's motion for unit motions of the dynamic degrees of freedom
-    Eigen::LLT<MatX> schur_inactive;
+    DenseCholesky<Eigen::Dynamic> schur_inactive;
     MatX loads, motions;  // right-hand sides and solutions of a pass
     ModeChoice choice;
     PieceModes modes;

@@ -1,6 +1,7 @@
 #include <limber/methods/conjac/conjac.hpp>
 
 #include <limber/core/error.hpp>
+#include <limber/linalg/dense.hpp>
 #include <limber/methods/common/link_report.hpp>
 #include <limber/methods/common/system.hpp>
 #include <limber/methods/common/touching.hpp>
@@ -199,6 +200,7 @@ class ConJac final : public Stepper {
       if (memory(state).dynamic[i]) std::fill_n(held.fixed.begin() + 3 * nodes_.nodes[i], 3, std::uint8_t{1});
     const StaticResult result = solve_static(now.model, held, state.x, 1e-8, 200, solver_options_);
     now.report.iterations += result.iterations;
+    if (result.shifts > 0) now.report.fallbacks["shifted_stiffness"] += result.shifts;
     if (!result.converged) fail(now.report, "the initial static solve failed: " + result.why);
     return result.converged;
   }
@@ -396,7 +398,7 @@ class ConJac final : public Stepper {
       const Eigen::Index r = piece.S.rows();
       const MatX A = piece.M_r + s * piece.S;
       const VecX rhs = dv.segment(piece.begin, r) + s * k_d.segment(piece.begin, r);
-      dv.segment(piece.begin, r) = A.llt().solve(rhs);
+      dv.segment(piece.begin, r) = DenseCholesky<Eigen::Dynamic>(A).solve(rhs);
     }
     const VecX change = c.extend(dv);
     state.v = v + change;
@@ -451,20 +453,21 @@ class ConJac final : public Stepper {
     try {
       missed = condensation_->missed(memory(state).dynamic);
     } catch (const Error&) {
-      return;  // Lanczos did not converge: no reason to end a run that does not need it
+      ++now.report
+            .fallbacks["missed_frequency_unknown"];  // Lanczos did not converge: the run does not need it
+      return;
     }
     if (missed.node < 0) return;
     now.report.extra["followed_below"] = missed.frequency;  // [Hz]
     const Model& model = now.model;
     const double drift = now.report.extra["drift"];
-    const bool resolved =
-        missed.frequency * now.in.h<kStepsResolve, sudden = drift> kSuddenDrift * model.size;
-    if (!resolved || !sudden || options_.static_start) return;
+    if (missed.frequency * now.in.h >= kStepsResolve) return;  // too fast to be seen
+    if (drift <= kSuddenDrift * model.size || options_.static_start) return;
     const Vec3 p = model.mesh.rest[missed.node];
     now.report.warnings.push_back(fmt::format(
         "the dynamic nodes and modes follow what is slower than {:.3g} Hz; the rest, most of all body \"{}\" "
-        "at "
-        "({:.3g}, {:.3g}, {:.3g}), goes to its equilibrium at once, which the loads of the first step have "
+        "at ({:.3g}, {:.3g}, {:.3g}), goes to its equilibrium at once, which the loads of the first step "
+        "have "
         "moved by {:.2g} m. \"static_start\" begins there; more modes (method/dynamic) swing there",
         missed.frequency, model.bodies[model.body_of_node[missed.node]].name, p.x(), p.y(), p.z(), drift));
   }

@@ -3,8 +3,7 @@
 #include <limber/linalg/eigenpairs.hpp>
 #include <limber/linalg/tall.hpp>
 
-#include <Eigen/Cholesky>
-#include <Eigen/Eigenvalues>
+#include <limber/linalg/dense.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -31,11 +30,11 @@ bool sweep_modes(const VecX& mass, const QuasistaticSolve& solve, PieceModes& mo
   A = unit.asDiagonal() * (0.5 * (A + A.transpose())) * unit.asDiagonal();
   B = unit.asDiagonal() * B * unit.asDiagonal();
   // Vectors that are nearly the same would make noise a mode.
-  if (Eigen::LLT<MatX>(B).rcond() < 1e-12) return false;
-  const Eigen::GeneralizedSelfAdjointEigenSolver<MatX> ritz(A, B);
-  if (ritz.info() != Eigen::Success || !(ritz.eigenvalues()[0] > 0)) return false;
-  MatX Q = unit.asDiagonal() * ritz.eigenvectors();
-  modes.values = ritz.eigenvalues();
+  if (DenseCholesky<Eigen::Dynamic>(B).rcond() < 1e-12) return false;
+  const DenseEigen<Eigen::Dynamic> ritz = symmetric_eigen(A, B);
+  if (!ritz.ok || !(ritz.values[0] > 0)) return false;
+  MatX Q = unit.asDiagonal() * ritz.vectors;
+  modes.values = ritz.values;
   MatX shapes = multiplied(Y, Q);
   // Modes go on with the sign that they had.
   const MatX overlap = tall_product(MZ, shapes);

@@ -2,9 +2,9 @@
 
 #include <limber/core/error.hpp>
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
+#include <limber/linalg/dense.hpp>
 
 namespace limber {
 
@@ -18,7 +18,7 @@ TimeRule time_rule(const std::string& name) {
 }
 
 void ReducedSystem::prepare() {
-  v0 = M.llt().solve(momentum);
+  v0 = DenseCholesky<Eigen::Dynamic>(M).solve(momentum);
   g_ = force;
   if (fraction > 0) g_ += fraction * h * (k_p + k_w);
 }
@@ -40,7 +40,7 @@ ReducedMotion ReducedSystem::linear_implicit(double beta) const {
   VecX rhs;
   linear_implicit_system(beta, A, rhs);
   ReducedMotion m;
-  m.velocity = A.llt().solve(rhs);
+  m.velocity = DenseCholesky<Eigen::Dynamic>(A).solve(rhs);
   m.displacement = h * m.velocity;
   return m;
 }
@@ -53,20 +53,20 @@ ReducedMotion ReducedSystem::theta(double a) const {
   const VecX rhs = momentum + h * g_ - (1 - a) * h * (stiffness * v0 + am * momentum) -
                    (a * h * h + h * bk) * k_w - h * am * m_w;
   ReducedMotion m;
-  m.velocity = A.llt().solve(rhs);
+  m.velocity = DenseCholesky<Eigen::Dynamic>(A).solve(rhs);
   m.displacement = h * ((1 - a) * v0 + a * m.velocity);
   return m;
 }
 
 ReducedMotion ReducedSystem::modal() const {
-  const Eigen::GeneralizedSelfAdjointEigenSolver<MatX> eigen(S, M);
-  const MatX& modes = eigen.eigenvectors();  // modesᵀ M modes = I
+  const DenseEigen<Eigen::Dynamic> eigen = symmetric_eigen(S, M);
+  const MatX& modes = eigen.vectors;  // modesᵀ M modes = I
   const VecX speed = modes.transpose() * momentum;
   // What held nodes impose is taken at the middle of the step.
   const VecX load = modes.transpose() * (g_ - (0.5 * h + damping_stiffness) * k_w - damping_mass * m_w);
   VecX q(speed.size()), dq(speed.size());
   for (Eigen::Index k = 0; k < q.size(); ++k) {
-    const double w2 = std::max(0.0, eigen.eigenvalues()[k]);
+    const double w2 = std::max(0.0, eigen.values[k]);
     const double decay = 0.5 * (damping_mass + damping_stiffness * w2);
     // q'' + 2 decay q' + w2 q = p with q(0) = 0: s is the response to a unit initial speed, ds its rate.
     const double disc = w2 - decay * decay;

@@ -4,7 +4,6 @@
 
 #include <limber/core/types.hpp>
 
-#include <Eigen/Cholesky>
 #include <string>
 #include <vector>
 

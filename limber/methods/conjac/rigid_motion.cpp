@@ -1,7 +1,7 @@
 #include <limber/methods/conjac/rigid_motion.hpp>
 
-#include <Eigen/Cholesky>
-#include <Eigen/Eigenvalues>
+#include <limber/linalg/dense.hpp>
+
 #include <Eigen/Geometry>
 
 #include <utility>
@@ -42,13 +42,12 @@ Eigen::Matrix<double, 6, Eigen::Dynamic> free_rigid_motions(const Model& model, 
     for (int k = 0; k < 3; ++k)
       if (held[d + static_cast<std::size_t>(k)]) gram += R.row(k).transpose() * R.row(k);
   }
-  const Eigen::SelfAdjointEigenSolver<MatX> eigen{
-      MatX(gram)};  // dynamic size: the fixed one takes 15 s to compile
+  const DenseEigen<Eigen::Dynamic> eigen = symmetric_eigen(MatX(gram));
   // A held direction has an eigenvalue of the order of (distance between held nodes / size)^2.
-  const double tolerance = 1e-10 * std::max(1.0, eigen.eigenvalues()[5]);
+  const double tolerance = 1e-10 * std::max(1.0, eigen.values[5]);
   Eigen::Index k = 0;
-  while (k < 6 && eigen.eigenvalues()[k] <= tolerance) ++k;
-  return eigen.eigenvectors().leftCols(k);
+  while (k < 6 && eigen.values[k] <= tolerance) ++k;
+  return eigen.vectors.leftCols(k);
 }
 
 // Inertia and momentum of a piece that moves with v, in its six rigid modes about c.
@@ -70,16 +69,19 @@ void relieve_inertia(const Model& model, const VecX& x, const VecX& v, std::span
     const auto N = free_rigid_motions(model, piece, x, held, c);
     if (N.cols() == 0) continue;
     const auto [inertia, momentum] = rigid_momentum(model, piece, x, v, c);
-    const Eigen::LDLT<MatX> solve(N.transpose() * inertia * N);
+    const MatX free_inertia = N.transpose() * inertia * N;
+    const auto along_free = [&](const Vec6& b) -> Vec6 {
+      return N * solve_semidefinite(free_inertia, VecX(N.transpose() * b));
+    };
     Vec3 omega = Vec3::Zero();
-    if (N.cols() == 6) omega = Vec6(N * solve.solve(N.transpose() * momentum)).tail<3>() / model.size;
+    if (N.cols() == 6) omega = along_free(momentum).tail<3>() / model.size;
     Vec6 force = Vec6::Zero();
     for (Index i : piece.nodes) {
       const Vec3 r = node(x, i) - c;
       force += rigid_modes(r, model.size).transpose() *
                (node(f, i) - model.mass[3 * i] * omega.cross(omega.cross(r)));
     }
-    const Vec6 acceleration = N * solve.solve(N.transpose() * force);
+    const Vec6 acceleration = along_free(force);
     for (Index i : piece.nodes) {
       const Vec3 r = node(x, i) - c;
       node(f, i) -=
@@ -95,7 +97,7 @@ VecX rigid_velocity(const Model& model, const VecX& x, const VecX& v, std::span<
     const auto N = free_rigid_motions(model, piece, x, held, c);
     if (N.cols() == 0) continue;
     const auto [inertia, momentum] = rigid_momentum(model, piece, x, v, c);
-    const Vec6 motion = N * Eigen::LDLT<MatX>(N.transpose() * inertia * N).solve(N.transpose() * momentum);
+    const Vec6 motion = N * solve_semidefinite(N.transpose() * inertia * N, VecX(N.transpose() * momentum));
     for (Index i : piece.nodes) node(rigid, i) = rigid_modes(node(x, i) - c, model.size) * motion;
   }
   return rigid;

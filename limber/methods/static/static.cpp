@@ -36,6 +36,7 @@ class Static final : public Stepper {
       restore_fixed(in, state.v);
       state.x += in.h * state.v;
       const StaticResult result = solver_.solve(in, state.x, options_.tolerance, options_.max_iterations);
+      if (result.shifts > 0) report.fallbacks["shifted_stiffness"] = result.shifts;
       if (!result.converged) return fail(report, "no equilibrium found: " + result.why);
       state.v.setZero();
       report.iterations = result.iterations;
