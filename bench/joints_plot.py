@@ -70,7 +70,8 @@ def main():
     tables, images = map(pathlib.Path, sys.argv[1:3])
     if (tables / "joints-length.csv").exists():
         rows = list(csv.DictReader(open(tables / "joints-length.csv")))
-        chart(images / "joints-length.svg", [("", [(float(r["links"]), float(r["ms_per_step"])) for r in rows])],
+        chart(images / "joints-length.svg", [(name, [(float(r["links"]), float(r[column])) for r in rows])
+                                               for name, column in (("exact", "ms_per_step"), ("published", "published_ms"))],
               "links", "ms per step", log=True)
     if (tables / "joints-klann.csv").exists():
         lines = {}

@@ -4,15 +4,20 @@
 
 namespace limber::qp {
 
-void Anderson::advance(const VecX& f, const VecX& dual, VecX& x) {
+void Anderson::advance(const VecX& f, const VecX& dual, VecX& x, VecX* dual_x) {
   if (x_.size() == x.size() && x_.size() > 0) {
     if (changes_.size() == memory_) changes_.erase(changes_.begin());
-    changes_.push_back({x - x_ + f - f_, f - f_, dual - dual_});
+    changes_.push_back({x - x_ + f - f_, f - f_, dual - dual_, {}});
+    if (dual_x) changes_.back().dual_value = *dual_x - dual_x_ + changes_.back().dual;
   }
   x_ = x;
   f_ = f;
   dual_ = dual;
   x += f;
+  if (dual_x) {
+    dual_x_ = *dual_x;
+    *dual_x += dual;
+  }
   const auto n = static_cast<Eigen::Index>(changes_.size());
   if (n == 0) return;
   MatX G(n, n);
@@ -25,7 +30,11 @@ void Anderson::advance(const VecX& f, const VecX& dual, VecX& x) {
   }
   const VecX c = least_squares(G, g, true);
   if (!c.allFinite()) return;
-  for (Eigen::Index i = 0; i < n; ++i) x -= c[i] * changes_[static_cast<std::size_t>(i)].value;
+  for (Eigen::Index i = 0; i < n; ++i) {
+    const Change& change = changes_[static_cast<std::size_t>(i)];
+    x -= c[i] * change.value;
+    if (dual_x) *dual_x -= c[i] * change.dual_value;
+  }
 }
 
 }  // namespace limber::qp

@@ -141,6 +141,13 @@ class Bisp {
       solver_rows_.solve(b + gamma, v_, lambda_, &coasted);
       return v_;
     };
+    if (inertia_ && solver_rows_.linear()) {
+      solver_rows_.solve(b, kicked_, lambda_);
+      const bool settled = inertia_->settle(
+          [&](const VecX&, const VecX& coasted) -> const VecX& { return v_ = kicked_ + coasted; }, tolerance);
+      if (!rows_.empty()) solver_rows_.solve(b + inertia_->gamma(), v_, lambda_);
+      return settled;
+    }
     if (inertia_) return inertia_->settle(solve, tolerance);
     solver_rows_.solve(b, v_, lambda_);
     return true;
@@ -566,6 +573,7 @@ class Bisp {
   std::optional<InertialMotion> inertia_;  // none in the published form
   VecX b_;                                 // reduced right-hand side without friction
   VecX v_, phi_;                           // the new velocity, reduced and maximal
+  VecX kicked_;                            // the velocity before inertia adds to it
   VecX lambda_;                            // impulses of rows_
   VecX p0_;                                // see start_friction
   VecX f_alpha_;                           // impulses of the joints on the links

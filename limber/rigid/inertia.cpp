@@ -113,7 +113,7 @@ std::string inertia_fault(const Inertia& s) {
   if (!(s.mass > 0)) return fmt::format("the mass is {:g} kg, it must be greater than 0", s.mass);
   if ((s.I - s.I.transpose()).cwiseAbs().maxCoeff() > 1e-9 * s.I.cwiseAbs().maxCoeff())
     return "the inertia matrix is not symmetric";
-  const Vec3 e = symmetric_eigen<3>(s.I).values;
+  const Vec3 e = symmetric_eigen(s.I).values;
   if (!(e[0] > 0))
     return fmt::format("the smallest principal inertia is {:g} kg m^2, it must be greater than 0", e[0]);
   return {};

@@ -73,14 +73,13 @@ void InertialMotion::advance(const VecX& kicked, const VecX& v1) {
 }
 
 VecX InertialMotion::evaluate(const Solve& solve) {
-  const VecX coasted = response_.response(gamma_);
-  const VecX& v1 = solve(gamma_, coasted);
-  const VecX kicked = v1 - coasted;
+  const VecX& v1 = solve(gamma_, coasted_);
+  const VecX kicked = v1 - coasted_;
   advance(kicked, v1);
   update_motion(m_, q1_, v1, end_);
   VecX phi, y, half(6 * m_.size());
   multiply_J(m_, start_, kicked, phi);
-  multiply_J(m_, start_, coasted, y);
+  multiply_J(m_, start_, coasted_, y);
   p1_.resize(6 * m_.size());
   kinetic_ = 0;
   for (Index i = 0; i < m_.size(); ++i) {
@@ -100,7 +99,8 @@ VecX InertialMotion::evaluate(const Solve& solve) {
 
 bool InertialMotion::settle(const Solve& solve, double tolerance) {
   qp::Anderson acceleration(kDifferences);
-  VecX best_gamma;
+  coasted_ = response_.response(gamma_);
+  VecX best_gamma, best_coasted;
   double best = INFINITY;
   int since_best = 0;
   for (int k = 0;; ++k) {
@@ -110,6 +110,7 @@ bool InertialMotion::settle(const Solve& solve, double tolerance) {
     if (left <= tolerance * size) return true;
     if (k >= kMaxIterations || !std::isfinite(left)) {
       gamma_.setZero();
+      coasted_.setZero(gamma_.size());
       q1_ = q0_;
       evaluate(solve);
       return false;
@@ -117,13 +118,15 @@ bool InertialMotion::settle(const Solve& solve, double tolerance) {
     if (left < best) {
       best = left;
       best_gamma = gamma_;
+      best_coasted = coasted_;
       since_best = 0;
     } else if (++since_best > 3 && best <= kRounding * tolerance * size) {
       gamma_ = best_gamma;  // rounding leaves no more
+      coasted_ = best_coasted;
       evaluate(solve);
       return true;
     }
-    acceleration.advance(f, w, gamma_);
+    acceleration.advance(f, w, gamma_, &coasted_);
   }
 }
 

@@ -24,6 +24,7 @@ class InertialMotion {
   InertialMotion(const Mechanism& mechanism, const Motion& start, const VecX& q, double h,
                  const ConstrainedSolver& response);
 
+  // `coasted` is the response to gamma, v_1 - v_c.
   using Solve = std::function<const VecX&(const VecX& gamma, const VecX& coasted)>;
   // Finds gamma and v_1 = solve(gamma, v_1 - v_c) together. `tolerance`: on the velocity that is left over,
   // relative in the norm of the kinetic energy. False: there is no solution in reach (links turn by radians
@@ -44,7 +45,7 @@ class InertialMotion {
   double h_;
   const ConstrainedSolver& response_;
   Motion end_;
-  VecX gamma_, q1_, p1_;
+  VecX gamma_, coasted_, q1_, p1_;
   double kinetic_ = 0;  // p_0 . J_0 v_c + p_1 . J_1 v_1 of the last evaluate() [J]
 };
 

@@ -22,7 +22,7 @@ MatX smallest_impulses(const std::vector<InnerPoint>& points, const Vec3& centre
       // Torques in units of force x size, so that "no direction" below does not depend on the units.
       N.row(r++) << ((p.x - centre).cross(n) / size).transpose(), n.transpose();
     }
-  const DenseEigen<6> eigen = symmetric_eigen<6>(N.transpose() * N);
+  const DenseEigen eigen = symmetric_eigen(N.transpose() * N);
   Mat6 inverse = Mat6::Zero();
   for (int k = 0; k < 6; ++k)
     if (eigen.values[k] > 1e-9 * eigen.values[5])

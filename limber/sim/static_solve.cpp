@@ -50,6 +50,7 @@ StaticResult StaticSolver::solve(const StepInput& in, VecX& x, double tolerance,
       if (in.fixed[static_cast<std::size_t>(d)]) r[d] = 0;
     const double largest = largest_free(r, in);
     result.residual = largest;
+    result.elastic = system_.energy;
     if (largest <= std::max(tolerance * scale, floor)) {
       result.converged = true;
       return result;

@@ -14,6 +14,7 @@ struct StaticResult {
   int iterations = 0;
   int shifts = 0;       // of a stiffness that was not positive definite
   double residual = 0;  // largest force on a free degree of freedom [N]
+  double elastic = 0;   // energy [J]
   std::string why;      // of a failure
 };
 

@@ -33,6 +33,16 @@ Index free_dofs(const StepInput& in) {
   return static_cast<Index>(std::count(in.fixed.begin(), in.fixed.end(), std::uint8_t{0}));
 }
 
+void report_energy(const Model& model, const State& state, double elastic, StepReport& report) {
+  double kinetic = 0, gravity = 0;
+  for (Index i = 0; i < model.nodes(); ++i) {
+    const double m = model.mass[3 * i];
+    kinetic += 0.5 * m * node(state.v, i).squaredNorm();
+    gravity -= m * model.scene->gravity.dot(node(state.x, i));
+  }
+  report.energy = {{"kinetic", kinetic}, {"elastic", elastic}, {"gravity", gravity}};
+}
+
 StepReport& fail(StepReport& report, const std::string& why) {
   report.status = StepStatus::kFailed;
   report.why = why;

@@ -22,6 +22,9 @@ void restore_fixed(const StepInput& in, VecX& v);
 
 Index free_dofs(const StepInput& in);
 
+// What the state amounts to with this elastic energy of the bodies [J], for rows between two measurements.
+void report_energy(const Model& model, const State& state, double elastic, StepReport& report);
+
 StepReport& fail(StepReport& report, const std::string& why);
 std::string not_finite(const fem::Assembled& assembled);
 std::string bad_pivot(const FactorStatus& status);

@@ -78,6 +78,7 @@ class Implicit final : public Stepper {
                     {"force_evaluations", total_.evaluations}};
     if (!ok) return fail(report, total_.why);
     report_contacts(model, state, in, report);
+    if (std::isfinite(total_.elastic)) report_energy(model, state, total_.elastic, report);
     if (integrator_ == Integrator::kBdf2) {
       kept.x_prev = x;
       kept.v_prev = v;
@@ -313,6 +314,7 @@ class Implicit final : public Stepper {
     total_.why = r.why;
     for (const auto& [name, count] : r.fallbacks) total_.fallbacks[name] += count;
     total_.inverted = r.inverted;
+    total_.elastic = r.elastic;
   }
 
   const Integrator integrator_;

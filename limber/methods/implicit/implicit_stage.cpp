@@ -178,6 +178,7 @@ void ImplicitStage::evaluate(const VecX& x, Point& p) {
   double touch = contact_.add_force(x, contact_force_);
   if (bodies_) touch += bodies_->add_force(x, contact_force_);
   p.energy = inertia + elastic + touch - load;
+  p.elastic = strain() ? NAN : force_.energy;
   p.scale = touch + inertia + std::abs(elastic) + stiffness_ * elastic_scale_ + std::abs(load);
   p.r = weight_.cwiseProduct(d) - stiffness_ * force_.f - contact_force_ - constant_;
   for (Eigen::Index k = 0; k < p.r.size(); ++k)

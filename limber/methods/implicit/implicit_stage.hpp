@@ -27,6 +27,7 @@
 #include <limber/fem/dof.hpp>
 #include <limber/sim/model.hpp>
 
+#include <cmath>
 #include <optional>
 #include <span>
 #include <vector>
@@ -87,11 +88,12 @@ class ImplicitStage {
   int uncoupled(const VecX& x) const;  // pairs that press at x and lack a block all the same
 
   struct Point {
-    double energy = 0;    // E(x) up to a constant [J]
-    double scale = 0;     // size of the terms that E is the sum of, for its rounding error [J]
-    VecX r;               // residual, zero at held degrees of freedom [N]
-    double norm = 0;      // |r| [N]
-    double rounding = 0;  // |r| that rounding alone can leave [N]
+    double energy = 0;     // E(x) up to a constant [J]
+    double elastic = NAN;  // of that the bodies' elastic energy; not a number with strain damping [J]
+    double scale = 0;      // size of the terms that E is the sum of, for its rounding error [J]
+    VecX r;                // residual, zero at held degrees of freedom [N]
+    double norm = 0;       // |r| [N]
+    double rounding = 0;   // |r| that rounding alone can leave [N]
     bool finite = false;
     Index first_bad = -1;  // element that is not finite
     Index inverted = 0;

@@ -172,6 +172,7 @@ SolverReport NewtonSolver::solve(ImplicitStage& stage, const StageContext& conte
   }
   report.residual = run.point.norm;
   report.inverted = run.point.inverted;
+  report.elastic = run.point.elastic;
   report.converged = end == End::kConverged;
   if (!report.converged && report.why.empty()) {
     Index worst = 0;

@@ -54,6 +54,7 @@ struct SolverReport {
   std::string why;  // of a failure
   int newton = 0, quasi = 0, pcg = 0, factorizations = 0, evaluations = 0;
   double first_residual = 0, residual = 0;  // [N]
+  double elastic = NAN;                     // energy of the solution, where it is known [J]
   Index inverted = 0;                       // elements, at the solution
   std::map<std::string, int> fallbacks;
 };

@@ -84,6 +84,9 @@ class Joints final : public Stepper {
     }
     const rigid::Articulation& a = *model.articulation;
     report_links(a, outcome_, in.h, report);
+    rigid::update_motion(a.mechanism, state.joint_q, state.joint_v, motion_);
+    const rigid::Energy e = rigid::measure_energy(a.mechanism, motion_, state.joint_q, settings_.gravity);
+    report.energy = {{"kinetic", e.kinetic}, {"elastic", e.springs}, {"gravity", e.gravity}};
     warn(in, report);
     report.dofs = maximal_ ? 6 * a.mechanism.size() : a.mechanism.velocities;
     report.phases = clock_.phases();

@@ -27,7 +27,7 @@ class Static final : public Stepper {
   Static(const Model& model, const StaticOptions& options)
       : options_(options), solver_(model, {model.scene->solver, model.scene->ordering}) {}
 
-  StepReport step(const Model&, State& state, const StepInput& in) override {
+  StepReport step(const Model& model, State& state, const StepInput& in) override {
     StepReport report;
     clock_.reset();
     {
@@ -41,6 +41,7 @@ class Static final : public Stepper {
       state.v.setZero();
       report.iterations = result.iterations;
       report.residual = result.residual;
+      report_energy(model, state, result.elastic, report);
     }
     report.dofs = free_dofs(in);
     report.symbolic_analyses = solver_.analyses();
