@@ -265,7 +265,7 @@ void BodyContact::add_stiffness(const VecX& x, bool exact, BlockMatrix& A) const
               (second * at.w[i] * at.w[j] - first * at.value * G[i].dot(G[j])) * at.n * at.n.transpose() -
               first * (at.w[j] * at.n * G[i].transpose() + at.w[i] * G[j] * at.n.transpose());
       if (!exact) {
-        const DenseEigen<12> eigen = symmetric_eigen<12>(H);
+        const DenseEigen eigen = symmetric_eigen(H);
         H = eigen.vectors * eigen.values.cwiseMax(0).asDiagonal() * eigen.vectors.transpose();
       }
     }

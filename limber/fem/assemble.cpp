@@ -98,13 +98,11 @@ void run(Work work, const Elements& elements, const VecX& x, std::span<const dou
   for (const Outcome& o : outcome) {
     total.energy += o.energy;
     total.inverted += o.inverted;
-    total.first_inverted = std::min(total.first_inverted, o.first_inverted);
     total.first_bad = std::min(total.first_bad, o.first_bad);
   }
   constexpr Index kNone = std::numeric_limits<Index>::max();
   out.energy = total.energy;
   out.inverted = total.inverted;
-  out.first_inverted = total.first_inverted == kNone ? -1 : total.first_inverted;
   out.finite = total.first_bad == kNone;
   out.first_bad = out.finite ? -1 : total.first_bad;
 }

@@ -14,7 +14,6 @@ struct Assembled {
   VecX f;              // elastic force -dE/dx, 3n [N]
   BlockMatrix K;       // stiffness d2E/dx2 [N/m]
   Index inverted = 0;  // elements with det F <= 0
-  Index first_inverted = -1;
   bool finite = true;  // false: some element gave a number that is not finite; `first_bad` names it
   Index first_bad = -1;
   std::vector<double> scratch;  // of assemble(); keep the object between calls and nothing is allocated

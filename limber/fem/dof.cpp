@@ -73,6 +73,4 @@ void DofEliminator::multiply_fixed(const BlockMatrix& A, std::span<const std::ui
   }
 }
 
-void add_to_diagonal(BlockMatrix& A, Index node, const Mat3& D) { A.block(A.pattern->col_begin[node]) += D; }
-
 }  // namespace limber::fem

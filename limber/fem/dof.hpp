@@ -31,7 +31,4 @@ class DofEliminator {
   std::vector<Index> row_block_, row_column_;
 };
 
-// A_ii += D
-void add_to_diagonal(BlockMatrix& A, Index node, const Mat3& D);
-
 }  // namespace limber::fem

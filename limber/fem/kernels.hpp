@@ -25,7 +25,6 @@ struct Reading {
 struct Outcome {
   double energy = 0;
   Index inverted = 0;
-  Index first_inverted = std::numeric_limits<Index>::max();
   Index first_bad = std::numeric_limits<Index>::max();
 };
 

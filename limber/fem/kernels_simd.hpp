@@ -162,9 +162,7 @@ void run_part(const Model& model, const Reading& in, const Part& part, const Ele
     for (int lane = 0; lane < kLanes && lane < part.count(); ++lane) {
       const Index element = batch.element[part.first + lane];
       if (bad[lane] && element < outcome.first_bad) outcome.first_bad = element;
-      if (!inverted[lane]) continue;
-      ++outcome.inverted;
-      if (element < outcome.first_inverted) outcome.first_inverted = element;
+      if (inverted[lane]) ++outcome.inverted;
     }
 }
 

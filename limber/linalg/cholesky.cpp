@@ -63,15 +63,6 @@ FactorStatus Cholesky::factor(const BlockMatrix& A) {
   return status;
 }
 
-FactorStatus Cholesky::factor_tail(const BlockMatrix& A) {
-  if (!factored_ || A.pattern->n != backend_->nodes || A.pattern->blocks() != backend_->blocks)
-    throw Error(ErrorKind::kUsage, "Cholesky: factor_tail() needs a successful factor() of the same pattern");
-  const FactorStatus status = backend_->factor_tail(A);
-  factored_ = status.ok;
-  rounded_ = false;
-  return status;
-}
-
 void Cholesky::check_rows(Eigen::Index rows, const char* call) const {
   if (!factored_)
     throw Error(ErrorKind::kUsage, fmt::format("Cholesky: {}() without a successful factor()", call));
@@ -100,16 +91,6 @@ void Cholesky::solve_rounded(Eigen::Ref<VecX> b) const {
 void Cholesky::solve_many(Eigen::Ref<MatX> B) const {
   check_rows(B.rows(), "solve_many");
   backend_->solve(B, CholeskyBackend::Part::kAll);
-}
-
-void Cholesky::solve_lower(Eigen::Ref<MatX> B) const {
-  check_rows(B.rows(), "solve_lower");
-  backend_->solve(B, CholeskyBackend::Part::kLower);
-}
-
-void Cholesky::solve_upper(Eigen::Ref<MatX> B) const {
-  check_rows(B.rows(), "solve_upper");
-  backend_->solve(B, CholeskyBackend::Part::kUpper);
 }
 
 void Cholesky::condense_to_tail(Eigen::Ref<MatX> B) const {

@@ -63,8 +63,6 @@ class Cholesky {
   // Numeric factorisation; the matrix must have the analysed pattern. After a failure the factor is unusable
   // until the next successful call. No allocation after the first call.
   [[nodiscard]] FactorStatus factor(const BlockMatrix& A);
-  // The same as factor(A) when nothing but the blocks between tail nodes changed since the last factor().
-  [[nodiscard]] FactorStatus factor_tail(const BlockMatrix& A);
 
   // B <- A^-1 B, columns are right-hand sides in node order.
   void solve(Eigen::Ref<VecX> b) const;
@@ -73,15 +71,12 @@ class Cholesky {
   // what a solve with one right-hand side costs. round_to_single() first, after every change of the factor.
   void round_to_single();
   void solve_rounded(Eigen::Ref<VecX> b) const;
-  // The halves of a solve: with P A P^T = L L^T, B <- L^-1 P B, and B <- P^T L^-T B. In between, rows are in
-  // elimination order: order()[k] is the node at position k.
-  void solve_lower(Eigen::Ref<MatX> B) const;
-  void solve_upper(Eigen::Ref<MatX> B) const;
-  std::span<const Index> order() const;
+  std::span<const Index> order() const;  // the node at position k of the elimination
 
   // Block elimination of everything but the tail, in two halves with one pass over the factor each.
   // B <- [Lqq^-1 Bq; Bt - Atq Aqq^-1 Bq], rows in elimination order: the tail is in the last 3t rows, which
-  // are what the loads B amount to for the tail alone.
+  // are what the loads B amount to for the tail alone. Without a tail it is half of a solve, B <- L^-1 P B
+  // with P A P^T = L L^T, and extend_from_tail is the other half.
   void condense_to_tail(Eigen::Ref<MatX> B) const;
   // J = [-Aqq^-1 Aqt; I] C: the quasistatic extension of the tail motions C (3t x k) to all nodes (3n x k).
   // X = [Lqq^-T (Yq - Ltq^T Yt); Yt]: the other half of condense_to_tail, once the motion of the tail stands

@@ -23,9 +23,8 @@ class CholeskyBackend {
     analyze(pattern, {}, "amd");
   }
   virtual FactorStatus factor(const BlockMatrix& A) = 0;
-  virtual FactorStatus factor_tail(const BlockMatrix& A) = 0;
-  // kToTail, kFromTail: lower and upper without the tail's own factor, see condense_to_tail.
-  enum class Part { kAll, kLower, kUpper, kToTail, kFromTail };
+  // kToTail, kFromTail: the two halves, without the tail's own factor; see condense_to_tail.
+  enum class Part { kAll, kToTail, kFromTail };
   virtual void solve(Eigen::Ref<MatX> B, Part part) const = 0;
   // A back end without a rounded copy solves with the factor itself.
   virtual void round_to_single() {}

@@ -39,18 +39,12 @@ auto DenseCholesky<N>::L() const -> Matrix {
 template class DenseCholesky<6>;
 template class DenseCholesky<Eigen::Dynamic>;
 
-template <int N>
-DenseEigen<N> symmetric_eigen(const Eigen::Matrix<double, N, N>& A) {
-  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix<double, N, N>> eigen(A);
+DenseEigen symmetric_eigen(const MatX& A) {
+  const Eigen::SelfAdjointEigenSolver<MatX> eigen(A);
   return {eigen.eigenvalues(), eigen.eigenvectors(), eigen.info() == Eigen::Success};
 }
 
-template DenseEigen<3> symmetric_eigen(const Eigen::Matrix<double, 3, 3>&);
-template DenseEigen<6> symmetric_eigen(const Eigen::Matrix<double, 6, 6>&);
-template DenseEigen<12> symmetric_eigen(const Eigen::Matrix<double, 12, 12>&);
-template DenseEigen<Eigen::Dynamic> symmetric_eigen(const MatX&);
-
-DenseEigen<Eigen::Dynamic> symmetric_eigen(const MatX& A, const MatX& B) {
+DenseEigen symmetric_eigen(const MatX& A, const MatX& B) {
   const Eigen::GeneralizedSelfAdjointEigenSolver<MatX> eigen(A, B);
   return {eigen.eigenvalues(), eigen.eigenvectors(), eigen.info() == Eigen::Success};
 }

@@ -34,15 +34,13 @@ class DenseCholesky {
 };
 
 // A v_k = values[k] v_k, or A v_k = values[k] B v_k with V^T B V = 1; values ascend.
-template <int N>
 struct DenseEigen {
-  Eigen::Matrix<double, N, 1> values;
-  Eigen::Matrix<double, N, N> vectors;
+  VecX values;
+  MatX vectors;
   bool ok = true;  // false: the iteration did not converge
 };
-template <int N>
-DenseEigen<N> symmetric_eigen(const Eigen::Matrix<double, N, N>& A);
-DenseEigen<Eigen::Dynamic> symmetric_eigen(const MatX& A, const MatX& B);
+DenseEigen symmetric_eigen(const MatX& A);
+DenseEigen symmetric_eigen(const MatX& A, const MatX& B);
 
 // The orthogonal factor of A = Q R, square.
 MatX orthogonal_factor(const MatX& A);

@@ -83,7 +83,7 @@ Eigenpairs smallest_eigenpairs(const VecX& mass, const std::vector<std::uint8_t>
       for (Eigen::Index i = 0; i < n; ++i) start(i, j) = D[i] > 0 ? numbers.next() : 0;
     append(start);
   }
-  DenseEigen<Eigen::Dynamic> ritz;
+  DenseEigen ritz;
   for (Eigen::Index done = 0;;) {
     const Eigen::Index first = done, width = size - done;
     MatX W = D.asDiagonal() * Q.middleCols(first, width);

@@ -134,7 +134,7 @@ Modes find_modes(const MatXf& x, double tolerance, int limit) {
   out.weights.resize(frames, 0);
   out.shapes.resize(x.rows(), 0);
   if (frames < 2 || d.cwiseAbs().maxCoeff() <= tolerance) return out;
-  const DenseEigen<Eigen::Dynamic> eigen = symmetric_eigen(MatX((d.transpose() * d).cast<double>()));
+  const DenseEigen eigen = symmetric_eigen(MatX((d.transpose() * d).cast<double>()));
   const Eigen::Index most = std::min<Eigen::Index>(limit, frames - 1);
   std::vector<Eigen::VectorXf> weights, shapes;
   MatXf rest = d;
@@ -219,7 +219,7 @@ void add_epoch(Builder& b, int parent, int paint, const ReplayReader& reader, co
     for (Eigen::Index f = 0; f < count; ++f) dn.col(f) = normals(x.col(f)) - normal0;
     const MatX W = modes.weights.cast<double>();
     const MatX inverse =
-        solve_semidefinite(W.transpose() * W + 1e-9 * MatX::Identity(targets, targets), W.transpose());
+        solve_semidefinite(W.transpose() * W + 1e-9 * MatX::Identity(targets, targets), MatX(W.transpose()));
     normal_shapes = dn * inverse.transpose().cast<float>();
   }
 

@@ -100,8 +100,6 @@ class CholmodBackend final : public CholeskyBackend {
     return find_lost_pivot();
   }
 
-  FactorStatus factor_tail(const BlockMatrix& A) override { return factor(A); }
-
   void solve(Eigen::Ref<MatX> B, Part part) const override {
     if (B.rows() == 0) return;
     const Eigen::Index pieces = (B.cols() + kPiece - 1) / kPiece;
@@ -110,19 +108,17 @@ class CholmodBackend final : public CholeskyBackend {
       MatX X(B.rows(), cols), E(std::max<std::size_t>(1, L_->maxesize), cols);
       Common common;
       cholmod_dense x = borrow(X.data(), X.rows(), cols), work = borrow(E.data(), E.rows(), cols);
-      if (part == Part::kUpper || part == Part::kFromTail)
+      if (part == Part::kFromTail)
         X = B.middleCols(first, cols);
       else
         for (std::size_t k = 0; k < order_.size(); ++k)
           X.middleRows<3>(3 * k) = B.block(3 * static_cast<Eigen::Index>(order_[k]), first, 3, cols);
       auto tail = X.bottomRows(X.rows() - head_);
       if (part == Part::kFromTail) tail = tail_factor().transpose() * MatX(tail);
-      if (part == Part::kAll || part == Part::kLower || part == Part::kToTail)
-        cholmod_super_lsolve(L_, &x, &work, &common.c);
-      if (part == Part::kAll || part == Part::kUpper || part == Part::kFromTail)
-        cholmod_super_ltsolve(L_, &x, &work, &common.c);
+      if (part != Part::kFromTail) cholmod_super_lsolve(L_, &x, &work, &common.c);
+      if (part != Part::kToTail) cholmod_super_ltsolve(L_, &x, &work, &common.c);
       if (part == Part::kToTail) tail = tail_factor() * MatX(tail);
-      if (part == Part::kLower || part == Part::kToTail)
+      if (part == Part::kToTail)
         B.middleCols(first, cols) = X;
       else
         for (std::size_t k = 0; k < order_.size(); ++k)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <limber/linalg/cholesky_backend.hpp>
-#include <limber/linalg/native/plan.hpp>
+#include <limber/linalg/native/solve_tasks.hpp>
 
 #include <mutex>
 #include <new>
@@ -40,7 +40,6 @@ class NativeBackend final : public CholeskyBackend {
                const std::string& ordering) override;
   void analyze_in_order(const BlockPattern& pattern, std::span<const Index> order) override;
   FactorStatus factor(const BlockMatrix& A) override;
-  FactorStatus factor_tail(const BlockMatrix& A) override;
   void solve(Eigen::Ref<MatX> B, Part part) const override;
   void round_to_single() override;
   void solve_rounded(Eigen::Ref<VecX> b) const override;
@@ -53,8 +52,10 @@ class NativeBackend final : public CholeskyBackend {
   struct Space {  // of one thread
     Buffer updates, panel;
   };
-  struct Sweep;
   struct Columns;
+  struct Sweep;
+  template <class P>
+  struct OneSweep;
 
   Panel panel(const Front& front) { return {values_.data() + front.values, front.K(), front.M()}; }
   ConstPanel panel(const Front& front) const { return {values_.data() + front.values, front.K(), front.M()}; }
@@ -76,8 +77,6 @@ class NativeBackend final : public CholeskyBackend {
   void factor_diagonal_tile(Index s, long j, const BlockMatrix& A, Space& space);
   void factor_tile(const Front& front, long i, long j, const BlockMatrix& A, Space& space);
   void update_tile(const Front& front, long i, long j, const Space& space) const;
-  void sum_tail(Space& space);
-  void factor_tail_front(const BlockMatrix& A, Space& space);
   // X, which starts at (row0, col0) of the front: the blocks of A there; the updates of the children.
   void add_entries(const Front& front, long row0, long row1, long col0, long col1, const BlockMatrix& A,
                    double* X, long ld) const;
@@ -85,21 +84,25 @@ class NativeBackend final : public CholeskyBackend {
                     const Space& space) const;
   FactorStatus status() const;
 
-  void sweep(const Columns& columns, Part part, bool rounded = false) const;
-  void reserve_work(int lanes) const;
+  void sweep(const Columns& columns, Part part) const;
+  void sweep_one(const Columns& columns, Part part, bool rounded) const;
+  void reserve_work(int lanes, std::size_t more) const;
 
   const int block_;
   Fronts f_;
   Plan plan_;
   Schedule schedule_;
   long most_rows_ = 0, most_pivots_ = 0;  // of a front, padding counted
-  Buffer values_, shared_updates_, tail_sum_;
+  Buffer values_, shared_updates_;
   BufferOf<float> rounded_;  // values_, if asked for
   std::vector<Space> spaces_;
   std::vector<double> floor_;         // per scalar column: what a pivot must exceed
   std::vector<BadPivot> bad_;         // per front
   std::vector<std::uint8_t> failed_;  // per front: it or a front below has a bad pivot
   mutable std::mutex solving_;        // guards the work space of solves
+  mutable SolveTasks forward_, backward_;
+  std::vector<std::size_t> large_space_;  // per front of the top: where its numbers lie in a solve
+  std::size_t large_spaces_ = 0;
   mutable Buffer work_;
 };
 

@@ -38,9 +38,16 @@ void NativeBackend::set_elimination(const BlockPattern& pattern, const Eliminati
   f_ = make_fronts(pattern, e, block_);
   plan_ = make_plan(f_);
   schedule_ = Schedule();
+  forward_ = forward_tasks(f_, plan_);
+  backward_ = backward_tasks(f_, plan_);
+  large_space_.clear();
+  large_spaces_ = 0;
+  for (const Index s : plan_.top) {
+    large_space_.push_back(large_spaces_);
+    if (is_large(f_.fronts[s]))
+      large_spaces_ += static_cast<std::size_t>(f_.fronts[s].padded_rows() + kStrip * f_.fronts[s].K());
+  }
   values_.resize(static_cast<std::size_t>(f_.values));
-  const long t = f_.tail > 0 ? f_.fronts.back().padded_pivots() : 0;
-  tail_sum_.resize(static_cast<std::size_t>(t * t));
   spaces_.clear();
   most_rows_ = most_pivots_ = 0;
   for (const Front& front : f_.fronts) {
@@ -67,7 +74,7 @@ void NativeBackend::prepare(const BlockMatrix& A, int workers) {
       space.updates.resize(static_cast<std::size_t>(plan_.thread_updates));
       space.panel.resize(static_cast<std::size_t>(plan_.thread_panel));
     }
-    stats.bytes = 8.0 * static_cast<double>(values_.size() + shared_updates_.size() + tail_sum_.size() +
+    stats.bytes = 8.0 * static_cast<double>(values_.size() + shared_updates_.size() +
                                             spaces_.size() * (plan_.thread_updates + plan_.thread_panel) +
                                             floor_.size()) +
                   4.0 * static_cast<double>(f_.row.size() + plan_.solve_row.size() + f_.order.size()) +
@@ -93,13 +100,6 @@ FactorStatus NativeBackend::factor(const BlockMatrix& A) {
   return status();
 }
 
-FactorStatus NativeBackend::factor_tail(const BlockMatrix& A) {
-  if (f_.tail == 0) return {};
-  prepare(A, schedule_.threads);
-  factor_tail_front(A, spaces_[0]);
-  return status();
-}
-
 // The first bad pivot in elimination order. A bad pivot stops the fronts above it only, so this one is found
 // whatever the order in which threads came to the others.
 FactorStatus NativeBackend::status() const {
@@ -118,12 +118,7 @@ void NativeBackend::run(const Task& task, const BlockMatrix& A, Space& space) {
         factor_front(s, A, space);
       break;
     case Task::Kind::kFront:
-      if (f_.is_tail(task.front)) {
-        sum_tail(space);
-        if (!failed_[task.front]) factor_tail_front(A, space);
-      } else {
-        factor_front(task.front, A, space);
-      }
+      factor_front(task.front, A, space);
       break;
     case Task::Kind::kDiagonal:
       if (task.j == 0) failed_[task.front] = children_failed(task.front);
@@ -248,33 +243,6 @@ void NativeBackend::update_tile(const Front& front, long i, long j, const Space&
   kernels().multiply(panel(front), row0 / kStrip, row1 / kStrip, col0 / kStrip, col1 / kStrip, 0, front.K(),
                      i == j, false, C, ld);
   add_children(front, row0, row1, col0, col1, C, ld, space);
-}
-
-// What the fronts below add to the tail is kept, so that the tail can be factored again by itself.
-void NativeBackend::sum_tail(Space& space) {
-  const Index s = static_cast<Index>(f_.fronts.size()) - 1;
-  if ((failed_[s] = children_failed(s))) return;
-  const long rows = f_.fronts[s].padded_pivots();
-  std::fill(tail_sum_.data(), tail_sum_.data() + tail_sum_.size(), 0.0);
-  add_children(f_.fronts[s], 0, rows, 0, rows, tail_sum_.data(), rows, space);
-}
-
-void NativeBackend::factor_tail_front(const BlockMatrix& A, Space& space) {
-  const Index s = static_cast<Index>(f_.fronts.size()) - 1;
-  const Front& front = f_.fronts[s];
-  const Panel L = panel(front);
-  const long K = front.K(), rows = front.padded_pivots(), strips = L.strips();
-  double* X = space.panel.data();
-  for (long c0 = 0; c0 < K && !failed_[s]; c0 += kBlock) {
-    const long c1 = std::min(K, c0 + kBlock), ld = rows - c0;
-    for (long c = c0; c < round_up(c1); ++c)
-      std::copy_n(tail_sum_.data() + c * rows + c0, ld, X + (c - c0) * ld);
-    add_entries(front, c0, rows, c0, c1, A, X, ld);
-    kernels().multiply({L.values, L.K, L.M}, c0 / kStrip, strips, c0 / kStrip, round_up(c1) / kStrip, 0, c0,
-                       true, true, X, ld);
-    bad_[s] = kernels().factor(L, c0, c1, strips, X, ld, floor_.data() + static_cast<long>(block_) * front.first);
-    failed_[s] = bad_[s].column >= 0;
-  }
 }
 
 }  // namespace sparse

@@ -80,26 +80,50 @@ void place_updates(Fronts& f, Plan& plan) {
 void find_solve_rows(const Fronts& f, Plan& plan) {
   Index next = static_cast<Index>(f.order.size());
   std::vector<Index> own(f.order.size());
+  std::vector<Index> first_own(f.fronts.size(), -1);  // of the fronts whose rows leave their item
   plan.solve_row = f.row;
   plan.border_begin.push_back(0);
-  for (const Unit& unit : plan.units) {
-    for (Index root = unit.begin; root < unit.end; ++root) {
-      if (!plan.shares_update(f, root)) continue;
-      const Front& top = f.fronts[root];
-      const Index end = top.first + top.pivots;
-      for (Index r = 0; r < top.rows; ++r) {
-        own[f.row[top.rows_begin + r]] = next;
-        plan.border.push_back({f.row[top.rows_begin + r], next++});
-      }
-      for (Index s = top.subtree; s <= root; ++s)
-        for (Index r = 0; r < f.fronts[s].rows; ++r) {
-          Index& row = plan.solve_row[f.fronts[s].rows_begin + r];
-          if (row >= end) row = own[row];
-        }
+  const auto add_border = [&](Index root) {
+    const Front& top = f.fronts[root];
+    const Index end = top.first + top.pivots;
+    first_own[root] = next;
+    for (Index r = 0; r < top.rows; ++r) {
+      own[f.row[top.rows_begin + r]] = next;
+      plan.border.push_back({f.row[top.rows_begin + r], next++});
     }
+    const Index first = plan.unit_of[root] == -1 ? root : top.subtree;
+    for (Index s = first; s <= root; ++s)
+      for (Index r = 0; r < f.fronts[s].rows; ++r) {
+        Index& row = plan.solve_row[f.fronts[s].rows_begin + r];
+        if (row >= end) row = own[row];
+      }
+  };
+  for (const Unit& unit : plan.units) {
+    for (Index root = unit.begin; root < unit.end; ++root)
+      if (plan.shares_update(f, root)) add_border(root);
+    plan.border_begin.push_back(static_cast<Index>(plan.border.size()));
+  }
+  for (const Index s : plan.top) {
+    if (f.fronts[s].parent != -1) add_border(s);
     plan.border_begin.push_back(static_cast<Index>(plan.border.size()));
   }
   plan.solve_rows = next;
+
+  plan.taken_begin.push_back(0);
+  for (const Index s : plan.top) {
+    const Front& front = f.fronts[s];
+    const auto rows = f.row.begin() + front.rows_begin;
+    for (Index c = 0; c < front.children; ++c) {
+      const Index child = f.children[front.children_begin + c];
+      for (Index r = 0; r < f.fronts[child].rows; ++r) {
+        Index to = f.row[f.fronts[child].rows_begin + r];
+        if (to >= front.first + front.pivots)
+          to = plan.solve_row[front.rows_begin + (std::lower_bound(rows, rows + front.rows, to) - rows)];
+        plan.taken.push_back({to, first_own[child] + r});
+      }
+    }
+    plan.taken_begin.push_back(static_cast<Index>(plan.taken.size()));
+  }
 }
 
 }  // namespace

@@ -25,13 +25,15 @@ struct Plan {
   // Work space of a thread, in doubles: updates that are made and used inside a unit, and a panel.
   std::int64_t thread_updates = 0, thread_panel = 0;
 
-  // Solves. A unit adds what concerns later fronts to rows of its own behind the vector; `solve_row` is
-  // Fronts::row with these rows in place of positions outside the unit, and the border lists them: (row of
-  // the vector, own).
+  // Solves. An item (a unit, or a front above the units) adds what concerns later fronts to rows of its own
+  // behind the vector, and the front above takes them over, child after child: every sum has a fixed order,
+  // whoever comes first. `solve_row` is Fronts::row with these rows in place of positions outside the item.
   std::vector<Index> solve_row;
-  std::vector<std::pair<Index, Index>> border;
-  std::vector<Index> border_begin;  // per unit
-  Index solve_rows = 0;             // nodes of the vector, own rows of units included
+  std::vector<std::pair<Index, Index>> border;  // (row of the vector, own), item after item
+  std::vector<Index> border_begin;              // per item: the units, then the fronts of `top`
+  std::vector<std::pair<Index, Index>> taken;   // (where to, own row of a child), front after front
+  std::vector<Index> taken_begin;               // per front of `top`
+  Index solve_rows = 0;                         // nodes of the vector, own rows of units included
 
   // Does the update of front s leave the unit (or belong to a top front)?
   bool shares_update(const Fronts& fronts, Index s) const {

@@ -31,7 +31,7 @@ bool sweep_modes(const VecX& mass, const QuasistaticSolve& solve, PieceModes& mo
   B = unit.asDiagonal() * B * unit.asDiagonal();
   // Vectors that are nearly the same would make noise a mode.
   if (DenseCholesky<Eigen::Dynamic>(B).rcond() < 1e-12) return false;
-  const DenseEigen<Eigen::Dynamic> ritz = symmetric_eigen(A, B);
+  const DenseEigen ritz = symmetric_eigen(A, B);
   if (!ritz.ok || !(ritz.values[0] > 0)) return false;
   MatX Q = unit.asDiagonal() * ritz.vectors;
   modes.values = ritz.values;

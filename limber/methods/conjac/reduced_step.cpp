@@ -59,7 +59,7 @@ ReducedMotion ReducedSystem::theta(double a) const {
 }
 
 ReducedMotion ReducedSystem::modal() const {
-  const DenseEigen<Eigen::Dynamic> eigen = symmetric_eigen(S, M);
+  const DenseEigen eigen = symmetric_eigen(S, M);
   const MatX& modes = eigen.vectors;  // modesᵀ M modes = I
   const VecX speed = modes.transpose() * momentum;
   // What held nodes impose is taken at the middle of the step.

@@ -42,7 +42,7 @@ Eigen::Matrix<double, 6, Eigen::Dynamic> free_rigid_motions(const Model& model, 
     for (int k = 0; k < 3; ++k)
       if (held[d + static_cast<std::size_t>(k)]) gram += R.row(k).transpose() * R.row(k);
   }
-  const DenseEigen<Eigen::Dynamic> eigen = symmetric_eigen(MatX(gram));
+  const DenseEigen eigen = symmetric_eigen(MatX(gram));
   // A held direction has an eigenvalue of the order of (distance between held nodes / size)^2.
   const double tolerance = 1e-10 * std::max(1.0, eigen.values[5]);
   Eigen::Index k = 0;

@@ -57,14 +57,5 @@ TEST(DofEliminator, ChecksSizes) {
   EXPECT_THROW(eliminator.eliminate(other, s.fixed, 1), Error);
 }
 
-TEST(AddToDiagonal, AddsToOneBlock) {
-  System s = make_system();
-  Mat3 D;
-  D << 1, 2, 3, 2, 5, 6, 3, 6, 9;
-  add_to_diagonal(s.A, 4, D);
-  s.dense.block<3, 3>(12, 12) += D;
-  EXPECT_TRUE((bars::dense(s.A).array() == s.dense.array()).all());
-}
-
 }  // namespace
 }  // namespace limber::fem

@@ -81,10 +81,10 @@ MatX permuted(const MatX& A, std::span<const Index> order) {
 MatX lower_inverse(const TimeFactor& factor) {
   const auto order = factor.order();
   const auto n = 3 * static_cast<Eigen::Index>(order.size());
-  MatX I = MatX::Zero(n, n);  // P^T, so that solve_lower gives L^-1 P P^T
+  MatX I = MatX::Zero(n, n);  // P^T, so that half of a solve gives L^-1 P P^T
   for (std::size_t k = 0; k < order.size(); ++k)
     I.block<3, 3>(3 * order[k], 3 * static_cast<Eigen::Index>(k)).setIdentity();
-  factor.cholesky().solve_lower(I);
+  factor.cholesky().condense_to_tail(I);
   return I;
 }
 
