@@ -106,7 +106,7 @@ Outcome simulate(const Study& study, const nlohmann::json& dynamic, double h, do
   } else {
     s->method = "conjac";
     *s->method_options = {{"beta", .5},        {"gamma", 1. / 3},       {"time_rule", "guarded"},
-                         {"newton_steps", 0}, {"static_start", false}, {"dynamic", dynamic}};
+                          {"newton_steps", 0}, {"static_start", false}, {"dynamic", dynamic}};
   }
   try {
     Simulation sim(s);
@@ -184,7 +184,8 @@ void compare(const Study& study, const std::vector<Choice>& choices, double h, c
       continue;
     }
     table.rows.push_back({c.name, std::to_string(o.unknowns), fmt::format("{:.3f}", error(o, reference)),
-                          fmt::format("{:.3f}", o.energy), fmt::format("{:.2f}", o.ms / vanilla),
+                          fmt::format("{:.3f}", o.energy),
+                          vanilla > 0 ? fmt::format("{:.2f}", o.ms / vanilla) : "-",
                           fmt::format("{:.2f}", static_cast<double>(o.fallbacks) / o.steps),
                           fmt::format("{:.2f}", static_cast<double>(o.sweeps) / o.steps)});
   }
