@@ -146,11 +146,11 @@ def pachinko():
 
 
 def forest():
-    pine = [([0, 0, 0], [0, 0, 4.2], 0.22, 0.1)]
+    pine = [([0, 0, 0], [0, 0, 4.2], 0.34, 0.14)]
     for k, z in enumerate([1.6, 2.5, 3.4]):
         pine.append(([0, 0, z], [0, 0, z + 0.9], 0.85 - 0.2 * k, 0.12))
     write_shape("pine", 4039, 0.1, pine)
-    tree = [([0, 0, 0], [0, 0, 2.6], 0.26, 0.18), ([0, 0, 3.1], [0.1, 0, 3.5], 0.8, 0.7)]
+    tree = [([0, 0, 0], [0, 0, 2.6], 0.36, 0.24), ([0, 0, 3.1], [0.1, 0, 3.5], 0.8, 0.7)]
     for a in (0.3, 2.4, 4.4):
         tree.append(([0, 0, 2.1], [0.8 * math.cos(a), 0.8 * math.sin(a), 3.0], 0.14, 0.35))
     write_shape("tree", 5254, 0.1, tree)
@@ -161,11 +161,11 @@ def forest():
         bodies.append({"name": f"{name}{k}", "mesh": f"{name}.shape", "translation": [x, y, 0],
                        "material": material(2e5 if name == "pine" else 7e5, 0.37, 50 if name == "pine" else 100),
                        "regions": [{"name": "leaves", "elements": {"formula": "z > 2.3"}, "young": 7e5, "density": 1}]})
-    keys = [{"t": 0.5}, {"t": 2.5, "translation": [11, 0.4, 0]}, {"t": 3.5, "translation": [11, 3.5, 0]}, {"t": 5, "translation": [0, 2.4, 0]}]
+    keys = [{"t": 0.3}, {"t": 4.5, "translation": [11, 0.3, 0]}]
     write_scene(
-        "forest", "Twelve trees, 55,800 tetrahedra together; a ball on a chain goes through them.",
+        "forest", "Twelve trees, 55,800 tetrahedra together; a ball pushes its way along a row of them.",
         0.005, 5, 5e-3, bodies, {"mass": 1e-5, "stiffness": 0.02}, constraints=[{"name": f"root of {b['name']}", "body": b["name"], "nodes": {"formula": "z < 0.3"}} for b in bodies],
-        obstacles=[{"name": "ball", "shape": "sphere", "point": [-5.4, -1.9, 1.6], "radius": 0.5, "motion": keys, "interpolation": "smooth"}],
+        obstacles=[{"name": "ball", "shape": "sphere", "point": [-5.4, -1.75, 1.3], "radius": 0.5, "motion": keys, "interpolation": "smooth"}],
         contact={"friction": 0.3})
 
 

@@ -4,6 +4,7 @@
 
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
+#include <limber/fem/assemble.hpp>
 #include <limber/methods/rigidify/memory.hpp>
 
 #include <nlohmann/json.hpp>
@@ -448,6 +449,113 @@ TEST(Rigidify, AScriptMovesPieces) {
     for (const Index i : a.model().holds[0].nodes)
       EXPECT_LT((node(a.state().x, i) - node(b.state().x, i)).norm(), 1e-9);
   }
+}
+
+// That beam at rest, all rigid, and a force on a tip corner: of the elements that the full step deforms
+// faster than tau_E the quick solve finds most, with the lower threshold for new loads nearly all.
+TEST(Rigidify, TheQuickSolveFindsWhatALoadDeforms) {
+  auto s = facts_cantilever(1e-3);
+  s->forces.clear();
+  s->damping_mass = 20;  // until it rests
+  auto rest = std::make_shared<Scene>(*s);
+  use_rigidify(*rest, rigidify_json(0));
+  Simulation settle = simulate(rest);
+  run(settle, 1000);
+  EXPECT_LT(measure(settle.model(), settle.state(), {}).max_speed, 1e-5);
+  s->damping_mass = 1e-4;
+  for (const double force : {60.0, 200.0}) {
+    auto full = std::make_shared<Scene>(*s);
+    use_rigidify(*s, rigidify_json(1e-4));
+    use_rigidify(*full, rigidify_json(0));
+    Simulation a = simulate(s), b = simulate(full);
+    a.set_motion(settle.state().x, VecX::Zero(settle.state().x.size()));
+    b.set_motion(settle.state().x, VecX::Zero(settle.state().x.size()));
+    for (int k = 0; k < 8; ++k) {
+      a.step();
+      b.step();
+    }
+    ASSERT_EQ(rigid_share(a), 1);
+    Guidance pull;
+    pull.force = VecX::Zero(a.state().x.size());
+    Index tip = 0;
+    for (Index i = 0; i < a.model().nodes(); ++i)
+      if (a.model().mesh.rest[at(i)].sum() > a.model().mesh.rest[at(tip)].sum()) tip = i;
+    node(pull.force, tip) = Vec3(0, force, 0);
+    a.set_guidance(pull);
+    b.set_guidance(pull);
+    const VecX x0 = b.state().x;
+    a.step();
+    b.step();
+    std::vector<double> rate;
+    fem::strain_rates(*b.model().elements, 0.5 * (x0 + b.state().x), (b.state().x - x0) / s->h, rate);
+    Index truly = 0, found = 0, elastic = 0;
+    for (std::size_t e = 0; e < rate.size(); ++e) {
+      truly += rate[e] > 1e-3;
+      found += rate[e] > 1e-3 && memory_in(a).piece[e] < 0;
+      elastic += memory_in(a).piece[e] < 0;
+    }
+    EXPECT_GT(truly, 20);
+    EXPECT_GE(found, 0.95 * truly) << force << " N: " << elastic << " of " << rate.size() << " elastic";
+  }
+}
+
+// A cut through a sleeping beam: the part that nothing holds falls.
+TEST(Rigidify, ACutWakes) {
+  auto s = light_bar({3, 3, 9}, 5e5, true);
+  s->gravity = Vec3(0, -9.81, 0);
+  s->damping_stiffness = 0.05;
+  s->damping_mass = 5;
+  EventSpec cut;
+  cut.time = 3;
+  cut.body = "bar";
+  cut.point = Vec3(0, 0, 1);
+  cut.normal = Vec3(0, 0, 1);
+  s->events.push_back(cut);
+  use_rigidify(*s, rigidify_json(1e-3));
+  Simulation sim = simulate(s);
+  run(sim, 300);
+  EXPECT_GT(rigid_share(sim), 0.9);
+  run(sim, 50);
+  ASSERT_EQ(sim.model().pieces.size(), 2u);
+  for (const Piece& piece : sim.model().pieces) {
+    double fall = 0;
+    bool held = false;
+    for (const Index i : piece.nodes) {
+      fall += (sim.model().mesh.rest[at(i)][1] - node(sim.state().x, i)[1]) /
+              static_cast<double>(piece.nodes.size());
+      held |= sim.model().mesh.rest[at(i)][2] == 0;
+    }
+    if (held) {
+      EXPECT_LT(fall, 0.05);
+    } else {
+      EXPECT_GT(fall, 0.5);
+    }
+  }
+}
+
+// Fibres that contract wake a sleeping muscle.
+TEST(Rigidify, ActivationWakes) {
+  auto s = light_bar({3, 3, 9}, 5e4, true);
+  s->damping_stiffness = 0.02;
+  FibreSpec fibre;
+  fibre.model = FibreModel::kStVenantKirchhoff;
+  fibre.stiffness = {2e4};
+  fibre.direction = Vec3::UnitZ();
+  fibre.activation = "pull";
+  s->bodies[0].material.fibre = fibre;
+  s->activations.push_back({"pull", {{0.5, 0.0}, {0.6, 0.4}}});
+  auto full = std::make_shared<Scene>(*s);
+  use_rigidify(*s, rigidify_json(1e-4));
+  use_rigidify(*full, rigidify_json(0));
+  Simulation a = simulate(s), b = simulate(full);
+  run(a, 50);
+  run(b, 50);
+  EXPECT_EQ(rigid_share(a), 1);
+  run(a, 150);
+  run(b, 150);
+  const double shorter = (b.state().x - initial_state(b.model()).x).lpNorm<Eigen::Infinity>();
+  EXPECT_GT(shorter, 0.1);
+  EXPECT_LT((a.state().x - b.state().x).lpNorm<Eigen::Infinity>(), 0.02 * shorter);
 }
 
 // Plane bodies: a piece has three unknowns and turns in its plane.

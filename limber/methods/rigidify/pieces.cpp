@@ -122,6 +122,7 @@ Holds find_holds(const Model& model, const std::vector<std::uint8_t>& plane_node
 
 Connectivity::Connectivity(const Model& model)
     : nodes(model.mesh.elements), plane_node(at(model.nodes()), 0), object_elements(model.pieces.size()) {
+  for (const Piece& object : model.pieces) object_nodes.push_back(object.nodes);
   neighbour.assign(nodes.size(), {-1, -1, -1, -1});
   std::unordered_map<FaceKey, std::pair<Index, int>, FaceHash> open;
   open.reserve(2 * nodes.size());
@@ -147,11 +148,12 @@ Connectivity::Connectivity(const Model& model)
   }
 }
 
-PieceAssignment grow_pieces(const Connectivity& mesh, std::span<const std::uint8_t> candidate,
-                            std::span<const std::uint8_t> loose, std::span<const std::uint8_t> hold) {
-  PieceAssignment out;
-  out.element.assign(mesh.nodes.size(), -1);
-  out.node.assign(loose.size(), -1);
+namespace {
+
+// Algorithm 2 on some elements, beside the pieces that there are.
+void grow_among(const Connectivity& mesh, std::span<const Index> elements,
+                std::span<const std::uint8_t> candidate, std::span<const std::uint8_t> loose,
+                std::span<const std::uint8_t> hold, PieceAssignment& out) {
   std::vector<std::uint8_t> visited(mesh.nodes.size(), 0);
   std::vector<Index> queue, taken;
   // Held nodes of a kind are numbered as the pieces that they make: kStill, kDriven.
@@ -174,8 +176,7 @@ PieceAssignment grow_pieces(const Connectivity& mesh, std::span<const std::uint8
                    (out.node[i] >= 0 && out.node[i] != j);  // avoid hinges
       }
       if (refused) {
-        if (!held) continue;
-        visited[e] = 0;  // a free piece may have it
+        if (held != 0) visited[e] = 0;  // a free piece may have it
         continue;
       }
       out.element[e] = j;
@@ -203,42 +204,81 @@ PieceAssignment grow_pieces(const Connectivity& mesh, std::span<const std::uint8
   for (const PieceHold kind : {PieceHold::kStill, PieceHold::kDriven, PieceHold::kFree}) {
     const auto held = static_cast<std::uint8_t>(kind);
     if (held != 0 && !any) continue;
-    for (std::size_t e = 0; e < mesh.nodes.size(); ++e)
-      if (candidate[e] && !visited[e] && (held == 0 || stable(e, held))) grow(static_cast<Index>(e), held);
+    for (const Index e : elements)
+      if (candidate[at(e)] && !visited[at(e)] && (held == 0 || stable(at(e), held))) grow(e, held);
   }
-  for (std::size_t e = 0; e < mesh.nodes.size(); ++e) {
-    if (out.element[e] >= 0) continue;
-    const Tet& t = mesh.nodes[e];
+  for (const Index e : elements) {
+    if (out.element[at(e)] >= 0) continue;
+    const Tet& t = mesh.nodes[at(e)];
     const std::int32_t j = out.node[at(t[0])];
     bool all = j >= 0;
     for (int a = 1; a < corners(t) && all; ++a) all = out.node[at(t[static_cast<std::size_t>(a)])] == j;
-    if (all) out.element[e] = j;
+    if (all) out.element[at(e)] = j;
   }
-  list_nodes(out);
-  return out;
 }
 
-void drop_small_shares(std::span<const Piece> objects, double share, PieceAssignment& a) {
-  std::vector<std::int32_t> number(a.held.size(), 0);
-  for (const Piece& object : objects) {
-    const auto rigid =
-        std::count_if(object.nodes.begin(), object.nodes.end(), [&](Index i) { return a.node[at(i)] >= 0; });
-    if (static_cast<double>(rigid) >= share * static_cast<double>(object.nodes.size())) continue;
-    for (const Index i : object.nodes)
-      if (a.node[at(i)] >= 0) number[at(a.node[at(i)])] = -1;
-  }
+// Pieces without those whose number is -1, with these numbers.
+void renumber(std::span<const std::int32_t> number, PieceAssignment& a) {
   std::vector<std::uint8_t> held;
-  for (std::size_t j = 0; j < number.size(); ++j) {
-    if (number[j] < 0) continue;
-    number[j] = static_cast<std::int32_t>(held.size());
-    held.push_back(a.held[j]);
-  }
-  if (held.size() == a.held.size()) return;
+  for (std::size_t j = 0; j < number.size(); ++j)
+    if (number[j] >= 0) held.push_back(a.held[j]);
   a.held = std::move(held);
   for (auto* list : {&a.element, &a.node})
     for (std::int32_t& j : *list)
       if (j >= 0) j = number[at(j)];
+}
+
+}  // namespace
+
+PieceAssignment grow_pieces(const Connectivity& mesh, std::span<const std::uint8_t> candidate,
+                            std::span<const std::uint8_t> loose, std::span<const std::uint8_t> hold) {
+  PieceAssignment out;
+  out.element.assign(mesh.nodes.size(), -1);
+  out.node.assign(loose.size(), -1);
+  std::vector<Index> all(mesh.nodes.size());
+  for (std::size_t e = 0; e < all.size(); ++e) all[e] = static_cast<Index>(e);
+  grow_among(mesh, all, candidate, loose, hold, out);
+  list_nodes(out);
+  return out;
+}
+
+Regrowth regrow_pieces(const Connectivity& mesh, const PieceAssignment& before,
+                       std::span<const std::uint8_t> objects, double share,
+                       std::span<const std::uint8_t> candidate, std::span<const std::uint8_t> loose,
+                       std::span<const std::uint8_t> hold) {
+  Regrowth out;
+  PieceAssignment& a = out.pieces;
+  a = before;
+  // Pieces of the objects go; a piece is of one object.
+  std::vector<std::int32_t> number(before.held.size(), 0);
+  for (std::size_t o = 0; o < objects.size(); ++o)
+    if (objects[o])
+      for (const Index e : mesh.object_elements[o])
+        if (before.element[at(e)] >= 0) number[at(before.element[at(e)])] = -1;
+  for (std::size_t j = 0; j < number.size(); ++j)
+    if (number[j] >= 0) {
+      number[j] = static_cast<std::int32_t>(out.kept.size());
+      out.kept.push_back(static_cast<std::int32_t>(j));
+    }
+  renumber(number, a);
+  for (std::size_t o = 0; o < objects.size(); ++o) {
+    if (!objects[o]) continue;
+    const std::size_t first = a.held.size();
+    grow_among(mesh, mesh.object_elements[o], candidate, loose, hold, a);
+    // So little would cost more than it brings.
+    std::size_t nodes = 0, rigid = 0;
+    for (const Index i : mesh.object_nodes[o]) {
+      ++nodes;
+      rigid += a.node[at(i)] >= 0;
+    }
+    if (static_cast<double>(rigid) >= share * static_cast<double>(nodes)) continue;
+    a.held.resize(first);
+    for (const Index i : mesh.object_nodes[o]) a.node[at(i)] = -1;
+    for (const Index e : mesh.object_elements[o]) a.element[at(e)] = -1;
+  }
+  out.kept.resize(a.held.size(), -1);
   list_nodes(a);
+  return out;
 }
 
 PieceAssignment pieces_of(const Connectivity& mesh, const RigidifyMemory& memory, Index nodes) {

@@ -38,6 +38,7 @@ struct Connectivity {
   std::vector<std::uint8_t> plane_node;             // of a plane body
   std::vector<Index> object_of;                     // of elements: which of the model's connected pieces
   std::vector<std::vector<Index>> object_elements;  // of each object, ascending
+  std::vector<std::vector<Index>> object_nodes;
 };
 
 // Of PieceAssignment::held and RigidPiece::held: it moves by itself, stands still, is moved by the script.
@@ -56,9 +57,16 @@ struct PieceAssignment {
 // element with a held node is taken but by them. Elements all of whose nodes are in one piece belong to it.
 PieceAssignment grow_pieces(const Connectivity& mesh, std::span<const std::uint8_t> candidate,
                             std::span<const std::uint8_t> loose, std::span<const std::uint8_t> hold);
-// Dissolves the pieces of objects of whose nodes less than `share` would be rigid: they would cost more than
-// they bring.
-void drop_small_shares(std::span<const Piece> objects, double share, PieceAssignment& pieces);
+// The same in some objects only (1: grow anew); the pieces of the others stay. Objects of whose nodes less
+// than `share` would be rigid stay elastic. `kept`: the number that each piece had before; -1: it is new.
+struct Regrowth {
+  PieceAssignment pieces;
+  std::vector<std::int32_t> kept;
+};
+Regrowth regrow_pieces(const Connectivity& mesh, const PieceAssignment& before,
+                       std::span<const std::uint8_t> objects, double share,
+                       std::span<const std::uint8_t> candidate, std::span<const std::uint8_t> loose,
+                       std::span<const std::uint8_t> hold);
 // The nodes of pieces that are known by their elements.
 PieceAssignment pieces_of(const Connectivity& mesh, const RigidifyMemory& memory, Index nodes);
 

@@ -142,42 +142,48 @@ class Rigidify final : public Stepper {
                      StepReport& report) {
     if (options_.tau_rigid == 0) return;
     std::vector<std::uint8_t> flagged(memory.piece.size(), 0), loose(holds_.kind.size(), 0);
-    bool rebuild = holds_.kind != memory.hold && !pieces_.empty();
-    for (std::size_t i = 0; i < holds_.kind.size(); ++i)
+    std::vector<std::uint8_t> changed(model.pieces.size(), 0);  // objects whose pieces are to be found anew
+    for (std::size_t i = 0; i < holds_.kind.size(); ++i) {
       loose[i] = holds_.kind[i] == static_cast<std::uint8_t>(HoldKind::kMoving);
+      if (holds_.kind[i] != memory.hold[i]) changed[at(model.piece_of_node[i])] = 1;
+    }
     if (!pieces_.empty()) {
       auto phase = clock_.phase("quick solve");
-      rebuild |= elastify(model, state, in, memory, flagged, report);
+      elastify(model, state, in, memory, flagged, report);
     }
-    // Elements that have become quiet since pieces last grew.
-    bool grow = false;
-    if (state.step % options_.regrow == 0)
-      for (std::size_t e = 0; e < memory.piece.size() && !grow; ++e)
-        grow = memory.piece[e] < 0 && memory.quiet[e] >= options_.quiet_steps &&
-               memory.quiet[e] < options_.quiet_steps + options_.regrow;
-    if (!rebuild && !grow) return;
     auto phase = clock_.phase("pieces");
+    // Objects with elements that have become quiet since pieces last grew.
+    const bool grow = state.step % options_.regrow == 0;
     std::vector<std::uint8_t> candidate(memory.piece.size(), 0);
     for (std::size_t e = 0; e < candidate.size(); ++e) {
-      candidate[e] = !flagged[e] && (memory.piece[e] >= 0 || memory.quiet[e] >= options_.quiet_steps);
+      const int quiet = memory.quiet[e] - options_.quiet_steps;
+      candidate[e] = !flagged[e] && (memory.piece[e] >= 0 || quiet >= 0);
+      if (flagged[e] || (grow && memory.piece[e] < 0 && quiet >= 0 && quiet < options_.regrow))
+        changed[at(mesh_.object_of[e])] = 1;
       if (flagged[e])  // and all elements that touch it
         for (int a = 0; a < corners(mesh_.nodes[e]); ++a)
           loose[at(mesh_.nodes[e][static_cast<std::size_t>(a)])] = 1;
     }
-    PieceAssignment next = grow_pieces(mesh_, candidate, loose, holds_.kind);
-    drop_small_shares(model.pieces, options_.least_share, next);
-    if (next.element == assignment_.element && next.held == assignment_.held) return;
-    for (std::size_t e = 0; e < next.element.size(); ++e)
-      if (next.element[e] < 0 && memory.piece[e] >= 0) memory.quiet[e] = 0;
-    assignment_ = std::move(next);
+    if (std::find(changed.begin(), changed.end(), 1) == changed.end()) return;
+    Regrowth next =
+        regrow_pieces(mesh_, assignment_, changed, options_.least_share, candidate, loose, holds_.kind);
+    if (next.pieces.element == assignment_.element && next.pieces.held == assignment_.held) return;
+    for (std::size_t e = 0; e < next.pieces.element.size(); ++e)
+      if (next.pieces.element[e] < 0 && memory.piece[e] >= 0) memory.quiet[e] = 0;
+    assignment_ = std::move(next.pieces);
     memory.piece = assignment_.element;
-    pieces_.clear();
+    std::vector<RigidPiece> pieces;
     for (std::size_t j = 0; j < assignment_.held.size(); ++j) {
+      if (next.kept[j] >= 0) {
+        pieces.push_back(pieces_[at(next.kept[j])]);
+        continue;
+      }
       const std::vector<Index>& nodes = assignment_.piece_nodes[j];
-      pieces_.push_back(start_piece(nodes, assignment_.held[j], model.mass, state.x, state.v));
-      const Vec3 v = pieces_[j].velocity(), w = pieces_[j].spin();
-      for (const Index i : nodes) node(state.v, i) = v + cross_of(w, node(state.x, i) - pieces_[j].c);
+      pieces.push_back(start_piece(nodes, assignment_.held[j], model.mass, state.x, state.v));
+      const Vec3 v = pieces[j].velocity(), w = pieces[j].spin();
+      for (const Index i : nodes) node(state.v, i) = v + cross_of(w, node(state.x, i) - pieces[j].c);
     }
+    pieces_ = std::move(pieces);
   }
 
   // Velocities of the nodes of driven pieces over the step; empty: there are none.
@@ -193,8 +199,8 @@ class Rigidify final : public Stepper {
     return out;
   }
 
-  // Section 3.5. True: elements were flagged.
-  bool elastify(const Model& model, const State& state, const StepInput& in, RigidifyMemory& memory,
+  // Section 3.5.
+  void elastify(const Model& model, const State& state, const StepInput& in, RigidifyMemory& memory,
                 std::vector<std::uint8_t>& flagged, StepReport& report) {
     const std::size_t objects = model.pieces.size();
     std::vector<Index> rigid(objects, 0);
@@ -233,7 +239,7 @@ class Rigidify final : public Stepper {
       asked.push_back(static_cast<Index>(o));
     }
     report.extra["quick_solves"] = static_cast<double>(asked.size());
-    if (asked.empty()) return false;
+    if (asked.empty()) return;
     for (Index i = 0; i < model.nodes(); ++i) node(impulse, i) += in.h * model.mass[3 * i] * in.gravity;
     VecX drag = VecX::Zero(state.x.size());
     system_.set_pieces(assignment_);
@@ -244,7 +250,6 @@ class Rigidify final : public Stepper {
       system_.scatter_add((in.h * in.h + in.h * b) * product_.f, drag);
     }
     if (rate_.size() != memory.piece.size()) rate_.assign(memory.piece.size(), 0.0);
-    bool any = false;
     for (const Index o : asked) {
       const std::vector<double>& rate = quick_.predict(o, state.x, state.v, impulse, drag, gain);
       const bool is_new = fresh[at(o)] || activated;
@@ -257,12 +262,10 @@ class Rigidify final : public Stepper {
         rate_[e] = rate[k];
         if (!(rate[k] <= limit)) flagged[e] = found = 1;
       }
-      any |= found;
       memory.asleep[at(o)] = !found;
       for (const Index i : model.pieces[at(o)].nodes)
         node(memory.load, i) = (node(impulse, i) - in.h * model.mass[3 * i] * in.gravity) / in.h;
     }
-    return any;
   }
 
   // Whether the loads on an object, seen from it, are those of the last quick solve.

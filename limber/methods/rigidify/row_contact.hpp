@@ -83,8 +83,9 @@ class RowContact {
               StepReport& report) const;
 
  private:
-  // In the first revision contacts are dropped and looked for, in the second those that are known may close; then
-  // nothing changes any more: a contact that pulls for one step costs little, another factorisation much.
+  // In the first revision contacts are dropped and looked for, in the second those that are known may close;
+  // then nothing changes any more: a contact that pulls for one step costs little, another factorisation
+  // much.
   static constexpr int kFreeRevisions = 1, kRevisions = 2;
   static void add(const ContactRow& row, const Vec3& p, VecX& f);
   static Vec3 relative(const ContactRow& row, const VecX& v);
