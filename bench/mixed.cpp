@@ -1,10 +1,16 @@
 // Subspace mixed FEM: the tables and figures of its paper, and of docs/methods/mixed.md.
+//
 //   convergence   iterations to 1e-3 against the stiffness ratio, and the swing (bar with four soft joints)
-//   table1        ms per step of one iteration: mixed, FEM, all nodes, full space; four scenes with the
-//   paper's sizes mesh          the same m and C on meshes of growing size, and what preparation takes
-//   cubature      static deflection of a cantilever against m and C (Fig. 14), with all elements as points
-//   beside it figures       the sword's angle and the pendulum's angular momentum after few iterations (Figs.
-//   7, 13) pareto        error and time against m and C (Fig. 11)
+//   table1        ms per step of one iteration: mixed, FEM, all nodes, full space; four scenes, the paper's
+//   sizes mesh          the same m and C on meshes of growing size, and what preparation takes cubature
+//   static deflection of a cantilever against m and C (Fig. 14), all elements as points beside it figures the
+//   sword's angle and the pendulum's angular momentum after few iterations (Figs. 7, 13) octobot       error
+//   over the iterations of one step for three moduli of the stiff parts (Fig. 9) pareto        error and time
+//   against m and C (Fig. 11) bases         a turn and a sag with skinning, homogeneous and handle weights
+//   and linear modes (Figs. 3, 5)
+//
+// Tables are written as CSV and Markdown, figures as SVG.
+#include "plot.hpp"
 #include "table.hpp"
 
 #include "../tests/unit/reduction/jointed_bar.hpp"
@@ -68,6 +74,12 @@ struct BarProblem {
 
 void convergence() {
   Table table{{"stiff/soft", "solver", "error after 1", "2", "3", "5", "10", "iterations to 1e-3"}, {}};
+  Plot plot{"One step from a bent state: error over iterations",
+            "iteration",
+            "error / length of the step",
+            false,
+            true,
+            {}};
   for (const double ratio : {1.0, 1e2, 1e4, 1e6}) {
     BarProblem p(ratio, 8, 160);
     const mixed::StepProblem problem = p.problem(p.u0, VecX::Zero(p.u0.size()));
@@ -103,9 +115,15 @@ void convergence() {
         row.push_back(number((u[std::min(k, u.size()) - 1] - end).norm() / (p.u0 - end).norm()));
       row.push_back(needed);
       table.rows.push_back(row);
+      if (twist == 4 || ratio < 1e4) continue;
+      plot.lines.push_back({fmt::format("{}, {:.0e}", name, ratio), {}, ratio > 1e4});
+      for (std::size_t k = 0; k < std::min<std::size_t>(20, u.size()); ++k)
+        plot.lines.back().points.emplace_back(k + 1,
+                                              std::max(1e-14, (u[k] - end).norm() / (p.u0 - end).norm()));
     }
   }
   table.write(g_folder, "convergence");
+  plot.write(g_folder, "convergence");
 
   BarProblem p(1e4, 8, 160);
   const auto swing = [&](bool is_mixed, int iterations, bool extrapolate, std::vector<double>& tip) {
@@ -133,6 +151,14 @@ void convergence() {
   std::vector<double> reference;
   const double converged = swing(true, 60, true, reference);
   Table energy{{"iterations", "FEM from u", "mixed from u", "FEM from u+hv", "mixed from u+hv"}, {}};
+  Plot curves{
+      "Swing of the jointed bar, one and two iterations", "step", "height of the tip [m]", false, false, {}};
+  const auto curve = [&](const std::string& name, const std::vector<double>& tip, bool dashed) {
+    curves.lines.push_back({name, {}, dashed});
+    for (std::size_t k = 0; k < tip.size(); ++k)
+      curves.lines.back().points.emplace_back(static_cast<double>(k + 1), tip[k]);
+  };
+  curve("converged", reference, true);
   for (const int iterations : {1, 2, 4}) {
     std::vector<std::string> row{fmt::format("{}", iterations)};
     for (const bool extrapolate : {false, true})
@@ -142,11 +168,14 @@ void convergence() {
         double error = 0;
         for (std::size_t k = 0; k < tip.size(); ++k) error += std::pow(tip[k] - reference[k], 2);
         row.push_back(fmt::format("{:.4f}, {:.2f}", std::sqrt(error / 80), peak / converged));
+        if (iterations < 4 && !extrapolate)
+          curve(fmt::format("{}, {} from u", is_mixed ? "mixed" : "FEM", iterations), tip, false);
       }
     energy.rows.push_back(row);
   }
   fmt::print("\nswing: rms error of the tip [m], peak kinetic energy / converged\n");
   energy.write(g_folder, "swing");
+  curves.write(g_folder, "swing");
 }
 
 const std::string kScenes = std::string(LIMBER_SOURCE_DIR) + "/scenes/mixed/";
@@ -240,20 +269,22 @@ void table1(double share, double full) {
     const Measured m = measure_scene(scene, 20, 4, cache_folder());
     print_phases(name + ", mixed", m);
     const Measured f = measure_scene(
-        gallery_scene(name, {"/method/iterations=1", "/method/variant=fem", "/obstacles=[]"}, tets), 20, 4, cache_folder());
+        gallery_scene(name, {"/method/iterations=1", "/method/variant=fem", "/obstacles=[]"}, tets), 20, 4,
+        cache_folder());
     print_phases(name + ", FEM", f);
     std::string full_ms = "-", ratio = "-";
     if (static_cast<double>(m.tets) <= full) {
-      const Measured whole =
-          measure_scene(gallery_scene(name, {"/method/iterations=1", "/method/space=full", "/obstacles=[]"}, tets), 1, 2);
+      const Measured whole = measure_scene(
+          gallery_scene(name, {"/method/iterations=1", "/method/space=full", "/obstacles=[]"}, tets), 1, 2);
       print_phases(name + ", full space", whole);
       full_ms = number(whole.step_ms);
       ratio = number(whole.step_ms / m.step_ms);
     }
     table.rows.push_back({name, fmt::format("{}", m.nodes), fmt::format("{}", m.tets),
-                          scene->method_options->at("modes").dump(), scene->method_options->at("points").dump(),
-                          number(m.step_ms), number(f.step_ms), number(m.expand_ms), full_ms, ratio,
-                          number(paper_ms[k]), number(paper_full[k] / paper_ms[k])});
+                          scene->method_options->at("modes").dump(),
+                          scene->method_options->at("points").dump(), number(m.step_ms), number(f.step_ms),
+                          number(m.expand_ms), full_ms, ratio, number(paper_ms[k]),
+                          number(paper_full[k] / paper_ms[k])});
     ++k;
   }
   table.write(g_folder, "table1");
@@ -339,6 +370,20 @@ void cubature(double gravity) {
   Table table{{"m", "C", "features", "exponent", "error, three seeds", "points in joints",
                "different features", "all elements"},
               {}};
+  Plot plot{"Fig. 14: too few points make a body too soft",
+            "points per mode",
+            "deflection / that of full FEM",
+            true,
+            true,
+            {}};
+  for (const Index m : {8, 16})
+    for (const bool strain : {false, true}) {
+      plot.lines.push_back({fmt::format("m = {}, {}", m, strain ? "weights and places" : "weights"), {}});
+      for (const Index per : {5, 7, 10, 14, 20, 28, 40})
+        plot.lines.back().points.emplace_back(per,
+                                              1 + error(ReducedBar(bar, m, per * m, true, 0, 1, strain)));
+    }
+  plot.write(g_folder, "cubature");
   for (const auto& [m, c] :
        {std::pair(4, 80), std::pair(8, 40), std::pair(8, 160), std::pair(8, 320), std::pair(16, 320)}) {
     const std::string all = fmt::format("{:+.3f}", error(ReducedBar(bar, m, -1)));
@@ -375,7 +420,14 @@ void pareto() {
   std::vector<std::uint8_t> fixed(static_cast<std::size_t>(n));
   for (Eigen::Index d = 0; d < n; ++d)
     fixed[static_cast<std::size_t>(d)] = bar.pinned[static_cast<std::size_t>(d / 3)];
-  for (const Index m : {2, 4, 8, 12})
+  Plot plot{"Fig. 11: error and time against m and C",
+            "ms per iteration",
+            "gradient of the full problem [N]",
+            true,
+            true,
+            {}};
+  for (const Index m : {2, 4, 8, 12}) {
+    plot.lines.push_back({fmt::format("m = {}, C = 5 m ... 40 m", m), {}});
     for (const Index per : {5, 10, 20, 40}) {
       const Index c = std::min<Index>(per * m, 960);
       const ReducedBar r(bar, m, c);
@@ -406,8 +458,11 @@ void pareto() {
         if (fixed[static_cast<std::size_t>(d)]) g[d] = 0;
       table.rows.push_back(
           {fmt::format("{}", m), fmt::format("{}", c), number(g.norm()), number(1e3 * seconds)});
+      plot.lines.back().points.emplace_back(1e3 * seconds, g.norm());
     }
+  }
   table.write(g_folder, "pareto");
+  plot.write(g_folder, "pareto");
 }
 
 // What a few iterations do to the motion of a scene: `quantity` after every step from `from` to `to`, against
@@ -431,6 +486,13 @@ void motion(const std::string& name, double tets, int from, int to, const std::s
   for (const double q : converged) most = std::max(most, std::abs(q));
   Table table{{"iterations", "FEM from u", "mixed from u", "FEM from u+hv", "mixed from u+hv"}, {}};
   Table curves{{"step", "converged"}, {}};
+  Plot plot{title + ", from u", "step", title.substr(title.find(' ', 5) + 1), false, false, {}};
+  const auto curve = [&](const std::string& label, const std::vector<double>& q, bool dashed) {
+    plot.lines.push_back({label, {}, dashed});
+    for (std::size_t k = 0; k < q.size(); ++k)
+      plot.lines.back().points.emplace_back(from + static_cast<double>(k) + 1, q[k]);
+  };
+  curve("converged", converged, true);
   for (std::size_t k = 0; k < converged.size(); ++k)
     curves.rows.push_back({fmt::format("{}", from + static_cast<int>(k) + 1), number(converged[k])});
   for (const int iterations : {1, 2, 4}) {
@@ -446,6 +508,7 @@ void motion(const std::string& name, double tets, int from, int to, const std::s
           curves.rows[k].push_back(number(q[k]));
         }
         row.push_back(fmt::format("{:.3f}, {:.2f}", std::sqrt(error) / most, peak / most));
+        if (start == "current") curve(fmt::format("{}, {}", variant, iterations), q, false);
       }
     table.rows.push_back(row);
   }
@@ -455,6 +518,7 @@ void motion(const std::string& name, double tets, int from, int to, const std::s
   std::ofstream csv(g_folder + "/" + name + "-curves.csv");
   csv << joined(curves.head, ",") << "\n";
   for (const auto& r : curves.rows) csv << joined(r, ",") << "\n";
+  plot.write(g_folder, name);
 }
 
 Index nearest_node(const Model& model, const Vec3& x) {
@@ -476,6 +540,110 @@ void figures(double tets) {
   });
   motion("pendulum", tets, 100, 250, "Fig. 13, angular momentum [kg m^2/s]",
          [](const Simulation& sim) { return measure(sim.model(), sim.state(), {}).angular_momentum[1]; });
+}
+
+// Fig. 9: how one step converges for three moduli of the stiff parts. The step begins in a state that a
+// converged run has reached.
+void octobot(double tets) {
+  Plot plot{"Fig. 9: iterations of one step, three moduli",
+            "iteration",
+            "error / length of the step",
+            false,
+            true,
+            {}};
+  Table table{{"stiff parts [Pa]", "solver", "error after 1", "2", "5", "10", "30"}, {}};
+  for (const double stiff : {1e6, 1e8, 1e10}) {
+    const auto after = [&](const std::string& variant, int iterations, int twist, const State* state) {
+      std::vector<std::string> set{"/method/variant=" + variant,
+                                   fmt::format("/method/iterations={}", iterations),
+                                   fmt::format("/method/twist_from={}", twist), "/method/start=current",
+                                   fmt::format("/method/tolerance={}", iterations > 40 ? 1e-11 : 0)};
+      const auto plain = gallery_scene("octobot", set, tets);
+      for (std::size_t k = 0; k < plain->bodies[0].regions.size(); ++k)
+        set.push_back(fmt::format("/bodies/0/regions/{}/young={:g}", k, stiff));
+      Simulation sim(gallery_scene("octobot", set, tets), Preparation{{}, cache_folder()});
+      if (state) sim.restore(*state);
+      for (int k = 0; k < (state ? 1 : 20); ++k) sim.step();
+      return State(sim.state());
+    };
+    const State begin = after("mixed", 80, 2, nullptr);
+    const State end = after("mixed", 80, 2, &begin);
+    const double length = (end.x - begin.x).norm();
+    for (const auto& [name, variant, twist] :
+         {std::tuple("FEM", "fem", 0), std::tuple("mixed (paper)", "mixed", 0),
+          std::tuple("mixed", "mixed", 2)}) {
+      std::vector<std::string> row{number(stiff), name};
+      plot.lines.push_back({fmt::format("{}, {:.0e} Pa", name, stiff), {}, stiff < 1e7});
+      for (const int k : {1, 2, 3, 4, 5, 7, 10, 15, 20, 30}) {
+        const double error = (after(variant, k, twist, &begin).x - end.x).norm() / length;
+        plot.lines.back().points.emplace_back(k, std::max(error, 1e-12));
+        if (k == 1 || k == 2 || k == 5 || k == 10 || k == 30) row.push_back(number(error));
+      }
+      table.rows.push_back(row);
+    }
+  }
+  table.write(g_folder, "octobot");
+  plot.write(g_folder, "octobot");
+}
+
+// Other bases with as many unknowns and points: a pinned bar with soft joints falls under ever more gravity,
+// until its blocks turn far.
+void bases() {
+  const auto bar = [&](const std::string& basis, double gravity) {
+    nlohmann::json method{{"type", "mixed"}, {"iterations", 40}, {"tolerance", 1e-9}};
+    if (basis == "full")
+      method["space"] = "full";
+    else
+      method.update({{"basis", basis}, {"modes", 12}, {"points", 480}});
+    const nlohmann::json scene{
+        {"limber", 1},
+        {"name", "bases"},
+        {"gravity", {0, -gravity, 0}},
+        {"time", {{"step", 0.005}, {"end", 1}}},
+        {"method", method},
+        {"bodies",
+         {{{"mesh", {{"shape", "bar"}, {"size", {1, 0.08, 0.08}}, {"nodes", {41, 3, 3}}}},
+           {"material",
+            {{"model", "fixed-corotated"},
+             {"young", "1e8 - 99.9e6 * (abs(mod(x, 0.2) - 0.1) > 0.075 and x > 0.1 and x < 0.9)"},
+             {"poisson", 0.45}}}}}},
+        {"constraints", {{{"nodes", {{"set", "x0"}}}}}}};
+    LoadResult loaded = try_read_scene(scene.dump(), "bases.json");
+    if (!loaded.problems.empty()) throw Error(ErrorKind::kInput, to_string(loaded.problems.front()));
+    return std::make_shared<const Scene>(std::move(loaded.scene));
+  };
+  const std::vector<double> gravities{0.1, 1, 5, 20};
+  Table table{{"basis", "unknowns"}, {}};
+  Plot plot{"Other bases: a pinned bar with soft joints falls",
+            "gravity [m/s^2]",
+            "rms error / rms motion",
+            true,
+            true,
+            {}};
+  std::map<double, std::vector<VecX>> reference;
+  for (const double g : gravities) table.head.push_back(fmt::format("error at {:g} m/s^2", g));
+  for (const std::string basis : {"full", "skinning", "homogeneous", "handles", "linear"}) {
+    std::vector<std::string> row{basis, ""};
+    if (basis != "full") plot.lines.push_back({basis, {}});
+    for (const double gravity : gravities) {
+      Simulation sim(bar(basis, gravity));
+      double apart = 0, moved = 0;
+      for (std::size_t k = 0; k < 100; ++k) {
+        row[1] = fmt::format("{}", sim.step().dofs);
+        const VecX& x = sim.state().x;
+        if (basis == "full") reference[gravity].push_back(x);
+        const VecX& truth = reference[gravity][k];
+        apart += (x - truth).squaredNorm();
+        for (Index i = 0; i < sim.model().nodes(); ++i)
+          moved += (node(truth, i) - sim.model().mesh.rest[at(i)]).squaredNorm();
+      }
+      row.push_back(number(std::sqrt(apart / moved)));
+      if (basis != "full") plot.lines.back().points.emplace_back(gravity, std::sqrt(apart / moved));
+    }
+    if (basis != "full") table.rows.push_back(row);
+  }
+  table.write(g_folder, "bases");
+  plot.write(g_folder, "bases");
 }
 
 }  // namespace
@@ -505,6 +673,10 @@ int main(int argc, char** argv) {
   sub = command("figures", "Motion after few iterations: sword and pendulum (Figs. 7, 13)",
                 [&] { figures(tets); });
   sub->add_option("--tets", tets, "Elements of the meshes")->capture_default_str();
+  sub = command("octobot", "Error over the iterations of one step, three moduli (Fig. 9)",
+                [&] { octobot(tets); });
+  sub->add_option("--tets", tets, "Elements of the mesh")->capture_default_str();
+  command("bases", "Other bases: a pinned bar falls (Figs. 3, 5)", bases);
   command("pareto", "Error and time against m and C (Fig. 11)", pareto);
   CLI11_PARSE(app, argc, argv);
   try {

@@ -101,8 +101,9 @@ struct ReplayFrame {
   Index topology = 0;     // set by the writer: index of the topology that the frame belongs to
   std::vector<float> x;   // positions, 3n [m]
   // x = rest + basis coordinates, three numbers for each function: written instead of x where they are given.
-  // Readers have x in any case.
-  std::vector<float> coordinates;
+  // Velocities likewise [m/s]; they may be left out. Readers have x and the node field "velocity" in any
+  // case.
+  std::vector<float> coordinates, velocity_coordinates;
   std::vector<ReplayField> node_fields;
   std::vector<ReplayField> element_fields;
   std::vector<ReplayPose> obstacles;  // one per obstacle of the header
@@ -167,7 +168,8 @@ class ReplayReader {
   Index topology_count() const { return static_cast<Index>(topology_chunks_.size()); }
   Index frame_count() const { return static_cast<Index>(frame_chunks_.size()); }
   ReplayTopology topology(Index i) const;
-  ReplayFrame frame(Index i) const;
+  // `positions` false: of a frame with coordinates, neither x nor velocities are made of them.
+  ReplayFrame frame(Index i, bool positions = true) const;
   // Of frame i, without reading it whole.
   double frame_time(Index i) const { return frame_chunks_[static_cast<std::size_t>(i)].t; }
   std::int64_t frame_step(Index i) const { return frame_chunks_[static_cast<std::size_t>(i)].step; }

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <utility>
 
 namespace limber {
 
@@ -31,10 +32,10 @@ auto parsed(const std::filesystem::path& path, const std::string& data, const st
   }
 }
 
-// rest + basis coordinates.
-std::vector<float> expanded(const ReplayTopology& t, const std::vector<float>& coordinates) {
+// x + basis coordinates.
+std::vector<float> expanded(const ReplayTopology& t, const std::vector<float>& coordinates,
+                            std::vector<float> x) {
   using Rows = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  std::vector<float> x = t.rest;
   const Eigen::Map<const Rows> basis(t.basis.data(), t.node_count(), t.functions),
       u(coordinates.data(), t.functions, 3);
   parallel_ranges(t.node_count(), 2048, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
@@ -223,7 +224,7 @@ std::shared_ptr<const ReplayTopology> ReplayReader::basis_of(Index i) const {
   return kept_->value;
 }
 
-ReplayFrame ReplayReader::frame(Index i) const {
+ReplayFrame ReplayReader::frame(Index i, bool positions) const {
   const Chunk& chunk = frame_chunks_.at(static_cast<std::size_t>(i));
   const Chunk& topology = topology_chunks_[static_cast<std::size_t>(chunk.topology)];
   return parsed(path_, payload(chunk), fmt::format("frame {}", i), [&](Cursor& c) {
@@ -232,12 +233,13 @@ ReplayFrame ReplayReader::frame(Index i) const {
     f.t = c.get<double>();
     f.topology = c.get<std::int32_t>();
     f.x = c.floats();
+    std::shared_ptr<const ReplayTopology> reduced;
     if (f.x.size() != 3 * static_cast<std::size_t>(topology.nodes)) {
-      const auto reduced = basis_of(chunk.topology);
+      reduced = basis_of(chunk.topology);
       if (reduced->functions == 0 || f.x.size() != 3 * static_cast<std::size_t>(reduced->functions))
         damaged("positions with a wrong length");
-      f.coordinates = std::move(f.x);
-      f.x = expanded(*reduced, f.coordinates);
+      f.coordinates = std::exchange(f.x, {});
+      if (positions) f.x = expanded(*reduced, f.coordinates, reduced->rest);
     }
     f.node_fields = c.fields(static_cast<std::size_t>(topology.nodes));
     f.element_fields = c.fields(static_cast<std::size_t>(topology.elements));
@@ -246,6 +248,15 @@ ReplayFrame ReplayReader::frame(Index i) const {
       p.translation = c.get<std::array<float, 3>>();
       p.rotation = c.get<std::array<float, 4>>();
       p.scale = c.get<float>();
+    }
+    if (reduced && !c.at_end()) {
+      f.velocity_coordinates = c.floats();
+      if (f.velocity_coordinates.size() != f.coordinates.size()) damaged("velocities with a wrong length");
+      if (positions)
+        f.node_fields.insert(
+            f.node_fields.begin(),
+            {"velocity", "m/s", 3,
+             expanded(*reduced, f.velocity_coordinates, std::vector<float>(reduced->rest.size(), 0.0f))});
     }
     return f;
   });

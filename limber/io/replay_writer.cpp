@@ -141,6 +141,10 @@ void ReplayWriter::add_frame(const ReplayFrame& f) {
         fmt::format("recording: frame of step {} has {} coordinates and {} obstacle poses; expected {} "
                     "and {}",
                     f.step, x.size(), f.obstacles.size(), expected, obstacles_));
+  if (!f.velocity_coordinates.empty() && f.velocity_coordinates.size() != f.coordinates.size())
+    throw Error(ErrorKind::kUsage,
+                fmt::format("recording: frame of step {} has {} coordinates of velocities; expected {}",
+                            f.step, f.velocity_coordinates.size(), f.coordinates.size()));
   flush();
   std::string out;
   put(out, f.step);
@@ -154,6 +158,9 @@ void ReplayWriter::add_frame(const ReplayFrame& f) {
     put(out, p.rotation);
     put(out, p.scale);
   }
+  if (!f.velocity_coordinates.empty())
+    put_array(out, Type::kFloat, reinterpret_cast<const char*>(f.velocity_coordinates.data()),
+              f.velocity_coordinates.size(), level_);
   write_chunk(kFrame, out);
   ++frames_;
 }

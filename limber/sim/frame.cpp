@@ -254,7 +254,9 @@ ReplayTopology replay_topology(const Simulation& simulation) {
   if (model.link_surfaces)
     for (const rigid::LinkPart& part : model.link_surfaces->parts)
       out.bodies.push_back({part.name, first + part.triangles_begin, first + part.triangles_end});
-  out.regions.push_back("");
+  // Of elements in no set: the body itself, if there is one only.
+  out.regions.push_back(own == method.element.end() && model.bodies.size() == 1 ? model.bodies.front().name
+                                                                                : "elsewhere");
   if (own != method.element.end())
     out.regions.insert(out.regions.end(), method.regions.begin(), method.regions.end());
   else
@@ -307,15 +309,27 @@ ReplayFrame replay_frame(const Simulation& simulation, const FrameFields& fields
   ReplayFrame out;
   out.t = state.t;
   out.step = state.step;
-  const VecX* u = simulation.coordinates();
-  if (u && fields.x.size() == state.x.size() && u->size() < state.x.size()) {
-    for (const double value : *u) out.coordinates.push_back(static_cast<float>(value));
+  const auto floats = [](const VecX& v) {
+    const Eigen::VectorXf single = v.cast<float>();
+    return std::vector<float>(single.begin(), single.end());
+  };
+  const VecX *u = simulation.coordinates(), *v = simulation.velocity_coordinates();
+  const MatX* basis = simulation.basis();
+  const bool bodies_only = fields.x.size() == state.x.size() && basis && basis->cols() < basis->rows();
+  if (u && bodies_only) {
+    out.coordinates = floats(*u);
+    if (v) out.velocity_coordinates = floats(*v);
+  } else if (bodies_only && !u && state.v.isZero(0) && state.x == shown_rest(simulation)) {
+    // Before the first step, at rest.
+    out.coordinates.assign(3 * static_cast<std::size_t>(basis->cols()), 0.0f);
+    out.velocity_coordinates = out.coordinates;
   } else {
-    for (const double value : fields.x) out.x.push_back(static_cast<float>(value));
+    out.x = floats(fields.x);
   }
   // The page makes the displacement from the positions, and what is constant stands in the topology.
   for (const auto& [name, field] : fields.node)
-    if (name != "displacement" && name != "mass" && !fields.constant.contains(name))
+    if (name != "displacement" && name != "mass" && !fields.constant.contains(name) &&
+        !(name == "velocity" && !out.velocity_coordinates.empty()))
       out.node_fields.push_back(replay_field(name, field, fields.units));
   for (const auto& [name, field] : fields.element)
     if (name != "young" && name != "poisson" && name != "density" && name != "region" &&

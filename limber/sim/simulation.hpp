@@ -81,9 +81,10 @@ class Simulation {
   // Of the last step.
   const StepInput& input() const { return used_guidance_ ? guided_input_ : script_->input(); }
   MethodFields fields() const { return stepper_->fields(*model_, state()); }
-  bool reduced() const { return stepper_->reduced(); }  // see Stepper, also for the next two
+  bool reduced() const { return stepper_->reduced(); }  // see Stepper, also for the next three
   const MatX* basis() const { return stepper_->basis(); }
   const VecX* coordinates() const { return stepper_->coordinates(state_); }
+  const VecX* velocity_coordinates() const { return stepper_->velocity_coordinates(state_); }
   // Messages about events since the last call ("cut ... separated 120 faces"), for the log.
   std::vector<std::string> take_notices();
 

@@ -84,10 +84,11 @@ class Stepper {
   // Whether it wants `force`, `fixed` and `fixed_velocity` of its input. A reduced method that can do with
   // `holding` and `loading` says false: moving holds then cost no look at the nodes.
   virtual bool nodal_input() const { return true; }
-  // Of a reduced method whose nodes are x = X + Phi u: Phi, one row a node, and u, three numbers for each of its
-  // columns. Recordings then hold u instead of positions. Null: it has none.
+  // Of a reduced method whose nodes are x = X + Phi u: Phi, one row a node, u, three numbers for each of its
+  // columns, and du/dt. Recordings then hold these instead of positions and velocities. Null: it has none.
   virtual const MatX* basis() const { return nullptr; }
   virtual const VecX* coordinates(const State&) const { return nullptr; }
+  virtual const VecX* velocity_coordinates(const State&) const { return nullptr; }
   virtual void expand(const Model&, State&) const {}
 };
 

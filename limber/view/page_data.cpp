@@ -2,6 +2,7 @@
 #include <limber/core/parallel.hpp>
 #include <limber/view/codec.hpp>
 #include <limber/view/page_data.hpp>
+#include <limber/view/page_skin.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -50,6 +51,11 @@ class BlockBuilder {
     }
     append_planes(bytes, bits, 4);
     layout.push_back({{"name", name}, {"type", "i32"}, {"count", values.size()}});
+  }
+  // As they are.
+  void words(const char* name, const std::vector<std::uint32_t>& values) {
+    append_planes(bytes, values, 4);
+    layout.push_back({{"name", name}, {"type", "z32"}, {"count", values.size()}});
   }
   std::string bytes;
   json layout = json::array();
@@ -112,6 +118,7 @@ struct RunEncoder::Epoch {
   std::vector<std::int32_t> rest;
   Vec3 origin = Vec3::Zero();
   std::size_t surface_nodes = 0;
+  std::unique_ptr<PageSkin> skin;  // of a reduced method
 };
 
 RunEncoder::~RunEncoder() = default;
@@ -150,9 +157,11 @@ void RunEncoder::begin_epoch(Index index) {
 
   ReplayFrame first;
   bool have_frame = false;
-  for (Index f = seen_; f < reader_.frame_count() && !have_frame; ++f)
+  // The frame with most fields of the first two: a reduced method has no velocities before its first step.
+  for (Index f = seen_, looked = 0; f < reader_.frame_count() && looked < 2; ++f)
     if (reader_.frame_topology(f) == index) {
-      first = reader_.frame(f);
+      ReplayFrame frame = reader_.frame(f);
+      if (looked++ == 0 || frame.node_fields.size() > first.node_fields.size()) first = std::move(frame);
       have_frame = true;
     }
   epoch->sampler = std::make_unique<FieldSampler>(t, have_frame ? &first : nullptr);
@@ -244,6 +253,12 @@ void RunEncoder::begin_epoch(Index index) {
           std::floor((double(x) - epoch->origin[static_cast<Eigen::Index>(d)]) / quantum_ + 0.5));
     }
   block.floats("rest", rest);
+  if (t.functions > 0) {
+    epoch->skin = std::make_unique<PageSkin>(t, epoch->nodes, epoch->surface_nodes, epoch->parent,
+                                             coordinate_reach(reader_, index, t, extent), quantum_);
+    block.floats("basisStep", epoch->skin->steps());
+    block.words("basis", epoch->skin->words());
+  }
   block.indices("nodes", epoch->nodes);
   block.indices("parent", epoch->parent);
   std::vector<Index> triangles, triangle_element, tets;
@@ -309,6 +324,7 @@ void RunEncoder::begin_epoch(Index index) {
                                  {"elements", epoch->elements.size()},
                                  {"triangles", t.surface.size()},
                                  {"inside", inside},
+                                 {"functions", t.functions},
                                  {"plane", plane},
                                  {"origin", to_json(epoch->origin)},
                                  {"bodies", std::move(bodies)},
@@ -321,8 +337,13 @@ void RunEncoder::begin_epoch(Index index) {
 
 RunEncoder::Block RunEncoder::encode_group(const Group& group, json& entry) const {
   const Epoch& epoch = *epochs_[group.epoch];
+  const bool reduced = group.reduced;
+  bool moving = reduced;  // velocities have coordinates too
   std::vector<ReplayFrame> frames;
-  for (std::size_t f = 0; f < group.count; ++f) frames.push_back(reader_.frame(frames_[group.first + f]));
+  for (std::size_t f = 0; f < group.count; ++f) {
+    frames.push_back(reader_.frame(frames_[group.first + f], !reduced || !extra_.empty()));
+    moving = moving && !frames.back().velocity_coordinates.empty();
+  }
 
   std::string bytes;
   entry = {{"epoch", group.epoch}, {"first", group.first}, {"count", group.count}};
@@ -333,24 +354,41 @@ RunEncoder::Block RunEncoder::encode_group(const Group& group, json& entry) cons
     bytes += coded.bytes;
   };
 
-  std::vector<std::vector<std::int32_t>> q(group.count);
-  for (std::size_t f = 0; f < group.count; ++f) {
-    q[f].resize(3 * epoch.nodes.size());
-    for (std::size_t i = 0; i < epoch.nodes.size(); ++i)
-      for (std::size_t d = 0; d < 3; ++d) {
-        const double x = frames[f].x[3 * static_cast<std::size_t>(epoch.nodes[i]) + d];
-        q[f][3 * i + d] = static_cast<std::int32_t>(
-            std::floor((x - epoch.origin[static_cast<Eigen::Index>(d)]) / quantum_ + 0.5));
-      }
-  }
-  append(entry["x"], encode_frames(q, epoch.rest, epoch.parent, 3));
   Vec3 low = Vec3::Constant(std::numeric_limits<double>::max()), high = -low;
-  for (const ReplayFrame& f : frames)
-    for (std::size_t i = 0; i < f.x.size(); ++i) {
-      const auto d = static_cast<Eigen::Index>(i % 3);
-      low[d] = std::min(low[d], double(f.x[i]));
-      high[d] = std::max(high[d], double(f.x[i]));
+  if (reduced) {
+    std::vector<std::uint32_t> bits;
+    double error = 0;
+    for (const ReplayFrame& f : frames) {
+      for (const float v : f.coordinates) bits.push_back(std::bit_cast<std::uint32_t>(v));
+      epoch.skin->grow(f.coordinates, low, high);
+      error = std::max(error, epoch.skin->error(f.coordinates));
     }
+    if (moving)
+      for (const ReplayFrame& f : frames)
+        for (const float v : f.velocity_coordinates) bits.push_back(std::bit_cast<std::uint32_t>(v));
+    append_planes(bytes, bits, 4);
+    entry["u"] = {{"velocity", moving}};
+    entry["error"] = error;
+  } else {
+    std::vector<std::vector<std::int32_t>> q(group.count);
+    for (std::size_t f = 0; f < group.count; ++f) {
+      q[f].resize(3 * epoch.nodes.size());
+      for (std::size_t i = 0; i < epoch.nodes.size(); ++i)
+        for (std::size_t d = 0; d < 3; ++d) {
+          const double x = frames[f].x[3 * static_cast<std::size_t>(epoch.nodes[i]) + d];
+          q[f][3 * i + d] = static_cast<std::int32_t>(
+              std::floor((x - epoch.origin[static_cast<Eigen::Index>(d)]) / quantum_ + 0.5));
+        }
+    }
+    append(entry["x"], encode_frames(q, epoch.rest, epoch.parent, 3));
+    for (const ReplayFrame& f : frames)
+      for (std::size_t i = 0; i < f.x.size(); ++i) {
+        const auto d = static_cast<Eigen::Index>(i % 3);
+        low[d] = std::min(low[d], double(f.x[i]));
+        high[d] = std::max(high[d], double(f.x[i]));
+      }
+    entry["error"] = quantum_ / 2;
+  }
   entry["low"] = to_json(low);
   entry["high"] = to_json(high);
 
@@ -388,13 +426,18 @@ RunEncoder::Block RunEncoder::encode_group(const Group& group, json& entry) cons
            {"low", exact ? 0 : low},
            {"range", range},
            {"levels", levels}};
+    // What does not change is there once.
+    if (std::all_of(coded.begin(), coded.end(), [&](const auto& frame) { return frame == coded.front(); })) {
+      coded.resize(1);
+      j["same"] = true;
+    }
     append(j,
            encode_frames(coded, {},
                          per_element ? std::span<const Index>() : std::span<const Index>(epoch.parent), 1));
     entry["fields"].push_back(std::move(j));
   };
   for (const FieldInfo& info : epoch.sampler->list()) {
-    if (info.constant || info.id == "displacement") continue;
+    if (info.constant || info.id == "displacement" || (info.id == "speed" && moving)) continue;
     std::vector<std::vector<float>> values;
     for (const ReplayFrame& f : frames) values.push_back(epoch.sampler->values(info, f));
     add_field(info.id, info.per_element, info.categories, values);
@@ -426,16 +469,19 @@ void RunEncoder::update() {
     const bool last = seen_ + 1 == count || reader_.frame_topology(seen_ + 1) != topology;
     if (epochs_.empty() || manifest_["epochs"].back()["topology"] != topology) begin_epoch(topology);
     if (seen_ % options_.every != 0 && !last) continue;
-    const ReplayFrame frame = reader_.frame(seen_);
+    const ReplayFrame frame = reader_.frame(seen_, false);
     // A quantised position must fit into 31 bits; a body that far away is lost anyway.
-    const double limit = quantum_ * 1e9;
-    if (!std::all_of(frame.x.begin(), frame.x.end(), [&](float v) { return std::abs(v) < limit; })) {
+    const double limit = frame.coordinates.empty() ? quantum_ * 1e9 : 1e12;
+    const std::vector<float>& numbers = frame.coordinates.empty() ? frame.x : frame.coordinates;
+    if (!std::all_of(numbers.begin(), numbers.end(), [&](float v) { return std::abs(v) < limit; })) {
       ++skipped_;
       continue;
     }
     const std::size_t epoch = epochs_.size() - 1;
-    if (groups.empty() || groups.back().epoch != epoch || groups.back().count == kGroup)
-      groups.push_back({epoch, frames_.size(), 0});
+    const bool reduced = epochs_.back()->skin && !frame.coordinates.empty();
+    if (groups.empty() || groups.back().epoch != epoch || groups.back().count == kGroup ||
+        groups.back().reduced != reduced)
+      groups.push_back({epoch, frames_.size(), 0, reduced});
     ++groups.back().count;
     frames_.push_back(seen_);
     times.push_back(frame.t);
@@ -467,6 +513,7 @@ void RunEncoder::update() {
   for (std::size_t i = 0; i < groups.size(); ++i) {
     sampled_frames_ += groups[i].count;
     sampled_bytes_ += static_cast<double>(blocks[i].bytes.size());
+    error_ = std::max(error_, entries[i].at("error").get<double>());
     manifest_["groups"].push_back(std::move(entries[i]));
     blocks_.push_back(std::move(blocks[i]));
   }

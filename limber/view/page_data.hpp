@@ -45,13 +45,14 @@ class RunEncoder {
   // All blocks so far [bytes]; with EncodeOptions::sample, what all frames would need.
   double size() const;
   // Positions in the page differ from the recording by at most this in each coordinate [m].
-  double error() const { return quantum_ / 2; }
+  double error() const { return error_ > 0 ? error_ : quantum_ / 2; }
   Index frames() const { return static_cast<Index>(frames_.size()); }
 
  private:
   struct Epoch;
   struct Group {
     std::size_t epoch, first, count;  // page frames
+    bool reduced;                     // they have coordinates instead of positions
   };
   void begin_epoch(Index topology);
   Block encode_group(const Group& group, nlohmann::json& entry) const;
@@ -61,7 +62,7 @@ class RunEncoder {
   EncodeOptions options_;
   std::string prefix_;
   std::vector<ExtraField> extra_;
-  double quantum_ = 0;
+  double quantum_ = 0, error_ = 0;
   std::vector<Index> frames_;  // page frame -> frame of the recording
   Index seen_ = 0;             // frames of the recording that have been looked at
   Index skipped_ = 0;          // frames with numbers that are not finite

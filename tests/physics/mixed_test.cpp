@@ -12,8 +12,12 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 
 #include <unistd.h>
 
@@ -321,6 +325,114 @@ TEST(MixedMethod, RefusesAStateOfAnotherBasis) {
   } catch (const Error& e) {
     EXPECT_NE(std::string(e.what()).find("basis"), std::string::npos) << e.what();
   }
+}
+
+Simulation simulate_text(const std::string& method, const std::string& body, const std::string& more = "") {
+  const LoadResult loaded = try_read_scene(
+      R"({"limber": 1, "time": {"step": 0.005, "end": 1}, "method": {"type": "mixed", "iterations": 30, "tolerance": 1e-9, )" +
+          method +
+          R"(}, "bodies": [{"name": "bar", "mesh": {"shape": "bar", "size": [0.2, 0.05, 0.05], "nodes": [13, 4, 4]},
+            "material": {"model": "fixed-corotated", "young": 1e5, "poisson": 0.4})" +
+          body + "}]" + more + "}",
+      "mixed.json");
+  for (const Problem& p : loaded.problems) ADD_FAILURE() << to_string(p);
+  return Simulation(std::make_shared<Scene>(loaded.scene));
+}
+
+// Linear modes with their derivatives are better than skinning where motions are small, and worse where the
+// body bends far.
+TEST(MixedMethod, LinearModesAreForSmallMotions) {
+  const auto error = [](const std::string& basis, double gravity) {
+    const std::string more =
+        fmt::format(R"(, "gravity": [0, {}, 0], "constraints": [{{"nodes": {{"set": "x0"}}}}])", -gravity);
+    Simulation full = simulate_text(R"("space": "full")", "", more),
+               reduced = simulate_text(R"("modes": 4, "points": 648, "basis": ")" + basis + "\"", "", more);
+    double apart = 0, moved = 0;
+    for (int k = 0; k < 60; ++k) {
+      full.step();
+      reduced.step();
+      apart += (full.state().x - reduced.state().x).squaredNorm();
+      for (Index i = 0; i < full.model().nodes(); ++i)
+        moved += (node(full.state().x, i) - full.model().mesh.rest[at(i)]).squaredNorm();
+    }
+    return std::sqrt(apart / moved);
+  };
+  const double small = error("linear", 0.5), large = error("linear", 150);
+  EXPECT_LT(small, 0.005);
+  EXPECT_LT(small, 0.1 * error("skinning", 0.5));
+  EXPECT_GT(large, 0.05);
+  EXPECT_GT(large, error("skinning", 150));
+}
+
+// Holds that move, loads and obstacles know linear modes as well: the same bar, pushed and touching, in both
+// bases.
+TEST(MixedMethod, LinearModesFollowHandsAndTouch) {
+  const std::string more = R"(, "gravity": [0, -1, 0], "constraints": [{"nodes": {"set": "x0"}},
+      {"nodes": {"set": "x1"}, "motion": [{"t": 0}, {"t": 0.1, "translation": [0, -0.006, 0]}]}],
+      "obstacles": [{"shape": "plane", "point": [0, -0.003, 0]}])";
+  Simulation linear = simulate_text(R"("modes": 12, "points": 648, "basis": "linear")", "", more),
+             full = simulate_text(R"("space": "full")", "", more);
+  Index contacts = 0;
+  for (int k = 0; k < 20; ++k) {
+    contacts = linear.step().contacts;
+    full.step();
+  }
+  EXPECT_GT(contacts, 0);
+  const std::vector<Index>& end = linear.model().node_sets.at("bar/x1");
+  for (const Index i : end) {
+    const Vec3 moved = node(linear.state().x, i) - linear.model().mesh.rest[at(i)];
+    EXPECT_NEAR(moved[1], -0.006, 5e-4);
+  }
+  EXPECT_LT((linear.state().x - full.state().x).norm() / std::sqrt(double(linear.model().nodes())), 5e-4);
+  // A checkpoint in the middle of a hold goes on to the same bits.
+  Simulation again = simulate_text(R"("modes": 12, "points": 648, "basis": "linear")", "", more);
+  again.restore(linear.state());
+  linear.step();
+  again.step();
+  EXPECT_TRUE(linear.state().x == again.state().x);
+}
+
+// Points that are trained on poses of a run give the forces of such poses with a few points.
+TEST(MixedMethod, PointsAreTrainedOnPoses) {
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("limber-poses-{}", ::getpid());
+  std::filesystem::create_directories(folder);
+  const std::string pin = R"(, "constraints": [{"nodes": {"set": "x0"}}])";
+  Simulation all = simulate_text(R"("modes": 4, "points": 648)", "", pin);
+  const std::string file = (folder / "poses.txt").string();
+  {
+    std::ofstream out(file);
+    for (int k = 1; k <= 40; ++k) {
+      all.step();
+      if (k % 5 != 0) continue;
+      for (const double v : all.state().x) out << fmt::format("{} ", v);
+      out << "\n";
+    }
+  }
+  Simulation trained = simulate_text(R"("modes": 4, "points": 80, "training": ")" + file + "\"", "", pin),
+             clustered = simulate_text(R"("modes": 4, "points": 80)", "", pin);
+  for (int k = 0; k < 40; ++k) {
+    trained.step();
+    clustered.step();
+  }
+  const VecX& x = all.state().x;
+  const double moved = [&] {
+    double sum = 0;
+    for (Index i = 0; i < all.model().nodes(); ++i)
+      sum += (node(x, i) - all.model().mesh.rest[at(i)]).squaredNorm();
+    return std::sqrt(sum);
+  }();
+  const double by_training = (trained.state().x - x).norm() / moved,
+               by_clusters = (clustered.state().x - x).norm() / moved;
+  EXPECT_LT(by_training, 0.02);
+  EXPECT_LT(by_training, by_clusters);
+  std::ofstream(file) << "1 2 3\n";
+  try {
+    simulate_text(R"("modes": 4, "training": ")" + file + "\"", "", pin);
+    FAIL() << "three numbers are no pose";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("found 3 numbers"), std::string::npos) << e.what();
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(MixedMethod, RefusesScenesThatItCannotDo) {

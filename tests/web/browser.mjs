@@ -75,3 +75,19 @@ export function pixels(page) {
     }));
   }));
 }
+
+// The canvas as numbers, made small: red, green, blue of each pixel on white.
+export function image(page, width = 180, height = 120) {
+  return page.evaluate(({ width, height }) => new Promise((resolve) => {
+    window.limber.app.touch();
+    requestAnimationFrame(() => requestAnimationFrame(() => {
+      const copy = document.createElement("canvas");
+      [copy.width, copy.height] = [width, height];
+      const c = copy.getContext("2d", { willReadFrequently: true });
+      c.fillStyle = "white";
+      c.fillRect(0, 0, width, height);
+      c.drawImage(document.getElementById("canvas"), 0, 0, width, height);
+      resolve(Array.from(c.getImageData(0, 0, width, height).data).filter((_, i) => i % 4 < 3));
+    }));
+  }), { width, height });
+}

@@ -1,6 +1,6 @@
 // The page from disk, with the network off.  node page.mjs SAMPLES
 import { readFileSync } from "node:fs";
-import { check, finish, open, pixels, ready, start } from "./browser.mjs";
+import { check, finish, image, open, pixels, ready, start } from "./browser.mjs";
 
 const root = process.argv[2];
 const file = (name) => `file://${root}/${name}`;
@@ -141,6 +141,50 @@ async function positionsAgree(page, truth, what) {
   for (const word of ["formula", "window", "208", "surface triangles", "assemble", "within"]) check(facts.includes(word), `bar: the facts have "${word}"`);
   quiet(page, "bar");
   await page.context().close();
+}
+{
+  // A body that the vertex shader moves looks like the same motion from positions.
+  const pictures = async (name) => {
+    const page = await open(browser, file(`${name}/index.html`), { quality: "high" });
+    await ready(page);
+    await positionsAgree(page, json(`${name}/truth.json`), name);
+    const out = {};
+    for (const color of ["displacement", "speed", "young"])
+      for (const frame of [0, 17]) {
+        // The same colours for both: the bar of colours is chosen from what is there.
+        await page.evaluate(({ color, frame }) => {
+          window.limber.seek(frame);
+          window.limber.setColor(color);
+          for (const v of window.limber.app.views) v.setRange(color === "young" ? { low: 1e5, high: 1e6, log: false, tick: 0 } : { low: 0, high: color === "speed" ? 1 : 0.1, log: false, tick: 0 });
+        }, { color, frame });
+        out[`${color} ${frame}`] = await image(page);
+      }
+    out.values = await page.evaluate(() => {
+      window.limber.seek(17);
+      window.limber.setColor("speed");
+      return window.limber.values();
+    });
+    out.skinned = await page.evaluate(() => window.limber.app.views[0].surface.skinned);
+    await page.selectOption("#clip", "2");
+    out.cut = await page.evaluate(() => window.limber.app.views[0].cap.mesh.geometry.drawRange.count / 3);
+    await page.selectOption("#clip", "-1");
+    await page.evaluate(() => window.limber.seek(0));
+    await page.click("button[aria-label=Play]");
+    await page.waitForFunction(() => window.limber.time > 0.05);
+    check(true, `${name}: plays`);
+    quiet(page, name);
+    await page.context().close();
+    return out;
+  };
+  const [skin, plain] = [await pictures("reduced"), await pictures("positions")];
+  check(skin.skinned && !plain.skinned, "reduced: the vertex shader moves it");
+  const apart = (a, b) => a.reduce((sum, v, i) => sum + Math.abs(v - b[i]), 0) / a.length;
+  for (const key of Object.keys(skin).filter((k) => Array.isArray(skin[k]) && k !== "values"))
+    check(apart(skin[key], plain[key]) < 1, `reduced: ${key} looks the same (mean difference ${apart(skin[key], plain[key]).toFixed(3)} of 255)`);
+  check(apart(skin["displacement 0"], skin["displacement 17"]) > 2, "reduced: another frame is another picture");
+  const fastest = Math.max(...plain.values);
+  check(skin.values.every((v, i) => Math.abs(v - plain.values[i]) < 0.005 * fastest), `reduced: speeds agree (up to ${fastest.toFixed(3)} m/s)`);
+  check(skin.cut > 100 && skin.cut === plain.cut, `reduced: a cut shows ${skin.cut} triangles inside`);
 }
 {
   const page = await open(browser, file("cut/index.html"), { quality: "high" });

@@ -68,6 +68,14 @@ void write_all(const fs::path& root) {
   other.amplitude = 0.42;
   make_run(root / "other", other);
 
+  // A reduced run, and the same motion recorded by positions.
+  test::BarOptions reduced = bar;
+  reduced.functions = 24;
+  reduced.frames = 40;
+  make_run(root / "reduced", reduced);
+  reduced.positions = true;
+  make_run(root / "positions", reduced);
+
   // The same page without the inside, and one that must leave out frames and precision.
   fs::create_directories(root / "small");
   test::BarOptions rough = bar;

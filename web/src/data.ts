@@ -1,4 +1,5 @@
 // Reads what limber/view/page_data.cpp writes: a manifest and blocks of deflated bytes.
+import { Skin } from "./skin";
 
 export interface FieldInfo {
   id: string;
@@ -12,7 +13,7 @@ export interface FieldInfo {
 
 export interface ArrayLayout {
   name: string;
-  type: "f32" | "i32";
+  type: "f32" | "i32" | "z32";
   count: number;
 }
 
@@ -26,6 +27,7 @@ export interface EpochManifest {
   elements: number;
   triangles: number;
   inside: boolean;
+  functions: number; // of a reduced method; 0: it is none
   plane: boolean;
   origin: [number, number, number];
   bodies: { name: string; begin: number; end: number }[];
@@ -42,6 +44,7 @@ interface CodedManifest {
 
 interface GroupField extends CodedManifest {
   id: string;
+  same?: boolean; // in all frames of the group, and there once
   per: "node" | "element";
   map: "exact" | "root" | "linear";
   low: number;
@@ -56,7 +59,8 @@ interface GroupManifest {
   block: string;
   low: [number, number, number]; // bounding box of all its frames [m]
   high: [number, number, number];
-  x: CodedManifest;
+  x?: CodedManifest; // positions
+  u?: { velocity: boolean }; // or coordinates of the epoch's functions, and of velocities
   fields: GroupField[];
 }
 
@@ -162,8 +166,9 @@ export function readArrays(id: string, bytes: Uint8Array, layout: ArrayLayout[])
       out.set(name, new Float32Array(words.buffer));
     } else {
       const values = new Int32Array(count);
+      const differences = type === "i32";
       let last = 0;
-      for (let i = 0; i < count; ++i) values[i] = last = (last + unzigzag(words[i])) | 0;
+      for (let i = 0; i < count; ++i) values[i] = last = ((differences ? last : 0) + unzigzag(words[i])) | 0;
       out.set(name, values);
     }
   }
@@ -236,6 +241,7 @@ export class Epoch {
   readonly candidates: Int32Array | null;
   readonly constants = new Map<string, Float32Array>();
   readonly quantisedRest: Int32Array;
+  readonly skin: Skin | null;
 
   constructor(
     readonly info: EpochManifest,
@@ -257,6 +263,9 @@ export class Epoch {
     this.quantisedRest = new Int32Array(this.rest.length);
     for (let i = 0; i < this.rest.length; ++i)
       this.quantisedRest[i] = Math.floor((this.rest[i] - info.origin[i % 3]) / quantum + 0.5);
+    this.skin = info.functions
+      ? Skin.decode(this.rest, arrays.get("basisStep") as Float32Array, ints("basis"), this.parent)
+      : null;
   }
 
   field(id: string): FieldInfo | undefined {
@@ -271,7 +280,9 @@ interface FrameField {
 
 interface Frame {
   epoch: number;
-  x: Int32Array;
+  x: Int32Array | null;
+  u: Float32Array | null; // instead of x
+  v: Float32Array | null;
   fields: Map<string, FrameField>;
 }
 
@@ -327,18 +338,28 @@ export class Run {
   private decodeGroup(group: GroupManifest, bytes: Uint8Array) {
     const epoch = this.epochs[group.epoch];
     const nodes = epoch.nodes.length;
-    const x = decodeFrames(bytes, 0, group.x, group.count, nodes, 3, epoch.quantisedRest, epoch.parent);
-    let at = x.next;
+    const x = group.x ? decodeFrames(bytes, 0, group.x, group.count, nodes, 3, epoch.quantisedRest, epoch.parent) : null;
+    let at = x?.next ?? 0;
+    const width = 3 * epoch.info.functions;
+    let u: Float32Array | null = null;
+    if (group.u) {
+      const count = width * group.count * (group.u.velocity ? 2 : 1);
+      u = readArrays(group.block, bytes, [{ name: "u", type: "f32", count }]).get("u") as Float32Array;
+      at = 4 * count;
+    }
     const fields = group.fields.map((coding) => {
       const items = coding.per === "node" ? nodes : epoch.info.elements;
-      const decoded = decodeFrames(bytes, at, coding, group.count, items, 1, null, epoch.parent);
+      const decoded = decodeFrames(bytes, at, coding, coding.same ? 1 : group.count, items, 1, null, epoch.parent);
       at = decoded.next;
-      return { coding, values: decoded.values };
+      return { coding, values: coding.same ? Array<Int32Array>(group.count).fill(decoded.values[0]) : decoded.values };
     });
+    const row = (f: number) => u!.subarray(width * f, width * (f + 1));
     for (let f = 0; f < group.count; ++f)
       this.frames[group.first + f] = {
         epoch: group.epoch,
-        x: x.values[f],
+        x: x?.values[f] ?? null,
+        u: u && row(f),
+        v: group.u?.velocity ? row(group.count + f) : null,
         fields: new Map(fields.map(({ coding, values }) => [coding.id, { coding, values: values[f] }])),
       };
   }
@@ -355,6 +376,16 @@ export class Run {
     return this.frames[frame]?.epoch ?? 0;
   }
 
+  // Coordinates of displacements and velocities between frame and frame + 1, where the run has them.
+  coordinates(frame: number, mix: number): { u: Float32Array; v: Float32Array | null } | null {
+    const a = this.frames[frame];
+    if (!a?.u) return null;
+    const b = mix > 0 ? this.frames[frame + 1] : null;
+    if (!b?.u || b.epoch !== a.epoch) return { u: a.u, v: a.v };
+    const between = (p: Float32Array, q: Float32Array) => p.map((value, i) => value + mix * (q[i] - value));
+    return { u: between(a.u, b.u), v: a.v && b.v ? between(a.v, b.v) : null };
+  }
+
   // Positions of the page's nodes between frame and frame + 1 (mix 0..1); the rest shape where there is no frame.
   positions(frame: number, mix: number, out: Float32Array) {
     const a = this.frames[frame];
@@ -362,10 +393,14 @@ export class Run {
       out.set(this.epochs[0].rest.subarray(0, out.length));
       return;
     }
+    if (!a.x) {
+      this.epochs[a.epoch].skin!.positions(this.coordinates(frame, mix)!.u, out);
+      return;
+    }
     const [ox, oy, oz] = this.epochs[a.epoch].info.origin;
     const q = this.manifest.quantum;
     const b = mix > 0 ? this.frames[frame + 1] : null;
-    if (b && b.epoch === a.epoch) {
+    if (b?.x && b.epoch === a.epoch) {
       const A = a.x;
       const B = b.x;
       for (let i = 0; i < out.length; i += 3) {
@@ -395,6 +430,8 @@ export class Run {
     }
     const constant = epoch.constants.get(field.id);
     if (constant) return constant;
+    const v = this.frames[frame]?.v;
+    if (field.id === "speed" && v) return epoch.skin!.lengths(v);
     const out = new Float32Array(field.per === "node" ? epoch.nodes.length : epoch.info.elements);
     const stored = this.frames[frame]?.fields.get(field.id);
     if (stored) {

@@ -126,13 +126,14 @@ export class Marks {
     }
   }
 
-  move(x: Float32Array, dynamic: Int32Array | null, pinned: Int32Array | null) {
-    const at = (nodes: number[] | Int32Array) => (k: number, out: Float32Array, o: number) => {
-      const i = 3 * nodes[k];
-      out[o] = x[i];
-      out[o + 1] = x[i + 1];
-      out[o + 2] = x[i + 2];
-    };
+  // `place` writes the position of a node; `x` all of them, which only fibres need.
+  move(
+    place: (node: number, out: Float32Array, at: number) => void,
+    x: () => Float32Array,
+    dynamic: Int32Array | null,
+    pinned: Int32Array | null,
+  ) {
+    const at = (nodes: number[] | Int32Array) => (k: number, out: Float32Array, o: number) => place(nodes[k], out, o);
     const chosen = (flags: Int32Array | null, keep: (i: number) => boolean) => {
       const out: number[] = [];
       if (flags) for (let i = 0; i < flags.length && out.length < maxMarks; ++i) if (flags[i] && keep(i)) out.push(i);
@@ -150,6 +151,10 @@ export class Marks {
     const pins = chosen(pinned, (i) => i < surface);
     this.pins.set(pins.length, at(pins), 0.8 * this.radius);
 
+    if (this.lines && this.weights) this.moveFibres(x());
+  }
+
+  private moveFibres(x: Float32Array) {
     if (this.lines && this.weights) {
       const tets = this.epoch.fibreTets!;
       const out = this.lines.array as Float32Array;

@@ -2,6 +2,7 @@
 // ticks of the colour bar, hatching for categories, and anti-aliased element edges.
 import * as THREE from "three";
 import { colorTable, mapSize } from "./colors";
+import { type SkinUniforms, skinHead } from "./skin";
 
 export const enum ColorMode {
   Plain = 0,
@@ -97,15 +98,33 @@ if (uWire > 0.0) {
 diffuseColor.rgb = base;
 `;
 
-export function surfaceMaterial(uniforms: SurfaceUniforms, options: THREE.MeshPhysicalMaterialParameters) {
+// `skin`: vertices are moved by the shader.
+export function surfaceMaterial(
+  uniforms: SurfaceUniforms,
+  options: THREE.MeshPhysicalMaterialParameters,
+  skin: SkinUniforms | null = null,
+) {
   const material = new THREE.MeshPhysicalMaterial(options);
   material.onBeforeCompile = (shader) => {
-    Object.assign(shader.uniforms, uniforms);
+    Object.assign(shader.uniforms, uniforms, skin ?? {});
     shader.vertexShader =
       vertexHead +
-      shader.vertexShader.replace("#include <begin_vertex>", "#include <begin_vertex>\nvValue = aValue;\nvBary = aBary;");
+      (skin ? skinHead : "") +
+      shader.vertexShader
+        .replace(
+          "#include <beginnormal_vertex>",
+          skin
+            ? "vec3 skinPlace, objectNormal;\nfloat skinValue;\nskinned(skinPlace, objectNormal, skinValue);"
+            : "#include <beginnormal_vertex>",
+        )
+        .replace(
+          "#include <begin_vertex>",
+          (skin ? "vec3 transformed = skinPlace;\nvValue = uSkinValue > 0 ? skinValue : aValue;" : "#include <begin_vertex>\nvValue = aValue;") +
+            "\nvBary = aBary;",
+        );
     shader.fragmentShader =
       fragmentHead + shader.fragmentShader.replace("#include <color_fragment>", `#include <color_fragment>\n${fragmentColor}`);
   };
+  material.customProgramCacheKey = () => (skin ? "skinned" : "plain");
   return material;
 }

@@ -232,7 +232,8 @@ export class Plots {
           setCursor: [(u: uPlot) => this.writeValues(spec, values, u.cursor.idx ?? null)],
         },
       },
-      [spec.t, ...spec.series.map((s) => s.values)] as unknown as uPlot.AlignedData,
+      // Steps that were not measured are gaps.
+      [spec.t, ...spec.series.map((s) => Array.from(s.values, (v) => (Number.isFinite(v) ? v : null)))] as unknown as uPlot.AlignedData,
       area,
     );
     spec.series.forEach((s, k) => {
@@ -257,7 +258,7 @@ export class Plots {
   private writeValues(spec: PlotSpec, targets: HTMLElement[], index: number | null) {
     if (index === null) return;
     spec.series.forEach((s, k) => {
-      if (targets[k]) targets[k].textContent = shortNumber(s.values[index]);
+      if (targets[k]) targets[k].textContent = shortNumber(known(s.values, index));
     });
   }
 
@@ -277,6 +278,12 @@ export class Plots {
     for (const p of this.plots) if (Math.abs(p.chart.width - width) > 1) p.chart.setSize({ width, height: 132 });
     this.follow(this.time);
   }
+}
+
+// The last number that was measured at or before `index`.
+function known(values: ArrayLike<number>, index: number) {
+  while (index > 0 && !Number.isFinite(values[index])) --index;
+  return values[index];
 }
 
 function nearest(t: ArrayLike<number>, x: number) {

@@ -26,9 +26,12 @@ export class RunView {
   readonly group = new THREE.Group();
   readonly uniforms = surfaceUniforms();
   readonly obstacles: Obstacles;
-  x: Float32Array = new Float32Array(0);
-  values: Float32Array = new Float32Array(0);
   frame = -1;
+  // Positions and values of the page's nodes. A body that the GPU moves has them when somebody asks.
+  private knownX: Float32Array = new Float32Array(0);
+  private knownValues: Float32Array = new Float32Array(0);
+  private staleX = true;
+  private staleValues = true;
   private mix = 0;
   private epochIndex = -1;
   private surface!: Surface;
@@ -51,6 +54,20 @@ export class RunView {
     this.show(0, 0, true);
   }
 
+  get x(): Float32Array {
+    if (this.staleX) this.run.positions(this.frame, this.mix, this.knownX);
+    this.staleX = false;
+    return this.knownX;
+  }
+
+  get values(): Float32Array {
+    if (this.staleValues && this.field)
+      this.knownValues = this.run.fieldValues(this.field, this.frame, this.field.id === "displacement" ? this.x : this.knownX);
+    else if (this.staleValues) this.knownValues = new Float32Array(this.epoch.nodes.length);
+    this.staleValues = false;
+    return this.knownValues;
+  }
+
   get epoch(): Epoch {
     return this.run.epochs[this.epochIndex];
   }
@@ -68,7 +85,7 @@ export class RunView {
     }
     this.epochIndex = index;
     const epoch = this.epoch;
-    this.x = new Float32Array(epoch.rest.length);
+    this.knownX = new Float32Array(epoch.rest.length);
     this.surface = new Surface(epoch, this.uniforms);
     this.marks = new Marks(epoch, this.size);
     this.cap = epoch.tets ? new Cap(epoch, this.uniforms) : null;
@@ -86,18 +103,27 @@ export class RunView {
     this.frame = frame;
     this.mix = mix;
     this.useEpoch(this.run.epochIndex(frame));
-    this.run.positions(frame, mix, this.x);
-    this.surface.move(this.x);
-    this.marks.move(this.x, this.run.mark("dynamic", frame), this.run.mark("pinned", frame));
+    this.staleX = this.staleValues = true;
+    const pose = this.surface.skinned ? this.run.coordinates(frame, mix) : null;
+    let place = (i: number, out: Float32Array, o: number) => out.set(this.x.subarray(3 * i, 3 * i + 3), o);
+    if (pose) {
+      this.surface.pose(pose.u, pose.v);
+      const skin = this.epoch.skin!;
+      place = (i, out, o) => {
+        out.set(skin.rest.subarray(3 * i, 3 * i + 3), o);
+        skin.add(pose.u, i, out, o);
+      };
+    } else {
+      this.surface.move(this.x);
+    }
+    this.marks.move(place, () => this.x, this.run.mark("dynamic", frame), this.run.mark("pinned", frame));
     this.obstacles.move(frame);
     this.repaint();
   }
 
   private repaint() {
-    if (this.field) {
-      this.values = this.run.fieldValues(this.field, this.frame, this.x);
-      this.surface.paint(this.values, this.field.per === "element");
-    }
+    this.staleValues = true;
+    if (this.field && !this.surface.paintSkin(this.field.id)) this.surface.paint(this.values, this.field.per === "element");
     this.updateCap();
   }
 
@@ -105,8 +131,7 @@ export class RunView {
     if (!this.cap) return;
     this.cap.mesh.visible = this.clip !== null;
     if (!this.clip) return;
-    const values = this.field ? this.values : new Float32Array(this.epoch.nodes.length);
-    this.cap.update(this.x, values, this.field?.per === "element", this.clip);
+    this.cap.update(this.x, this.values, this.field?.per === "element", this.clip);
   }
 
   color(field: FieldInfo | null, range: Range | null) {

@@ -2,6 +2,7 @@
 import * as THREE from "three";
 import type { Epoch } from "./data";
 import { surfaceMaterial, type SurfaceUniforms } from "./material";
+import { setPose, skinDepthMaterial, skinUniforms, type SkinUniforms } from "./skin";
 
 const creaseCosine = Math.cos((48 * Math.PI) / 180);
 
@@ -75,6 +76,7 @@ export class Surface {
   private readonly position: THREE.BufferAttribute;
   private readonly normal: THREE.BufferAttribute;
   private readonly value: THREE.BufferAttribute;
+  private readonly skin: SkinUniforms | null; // moved by the vertex shader
 
   constructor(
     readonly epoch: Epoch,
@@ -97,21 +99,51 @@ export class Surface {
     geometry.setAttribute("normal", this.normal);
     geometry.setAttribute("aValue", this.value);
     geometry.setAttribute("aBary", new THREE.BufferAttribute(bary, 3, true));
-    this.material = surfaceMaterial(uniforms, {
-      roughness: 0.52,
-      metalness: 0,
-      clearcoat: 0.18,
-      clearcoatRoughness: 0.5,
-      side: THREE.DoubleSide,
-      clipShadows: true,
-    });
+    this.skin = epoch.skin ? skinUniforms(epoch.skin, this.triangles, this.smooth) : null;
+    if (this.skin) geometry.setAttribute("aPoint", new THREE.BufferAttribute(new Float32Array(this.smooth.index), 1));
+    this.material = surfaceMaterial(
+      uniforms,
+      {
+        roughness: 0.52,
+        metalness: 0,
+        clearcoat: 0.18,
+        clearcoatRoughness: 0.5,
+        side: THREE.DoubleSide,
+        clipShadows: true,
+      },
+      this.skin,
+    );
     this.mesh = new THREE.Mesh(geometry, this.material);
+    if (this.skin) this.mesh.customDepthMaterial = skinDepthMaterial(this.skin);
     this.mesh.castShadow = !epoch.info.plane;
     this.mesh.receiveShadow = !epoch.info.plane;
     this.mesh.frustumCulled = false;
   }
 
+  // Whether pose() moves it; else move() has to.
+  get skinned() {
+    return this.skin !== null;
+  }
+
+  // Coordinates of displacements and of velocities.
+  pose(u: Float32Array, v: Float32Array | null) {
+    if (!this.skin) return;
+    this.skin.uSkinOn.value = 1;
+    this.speeds = v !== null;
+    setPose(this.skin, u, v);
+  }
+  private speeds = false;
+
+  // Coloured by what the shader knows by itself; false: paint() has to.
+  paintSkin(field: string): boolean {
+    if (!this.skin) return false;
+    const known = field === "displacement" ? 1 : field === "speed" && this.speeds ? 2 : 0;
+    this.skin.uSkinValue.value = this.skin.uSkinOn.value ? known : 0;
+    return this.skin.uSkinValue.value > 0;
+  }
+
   move(x: Float32Array) {
+    if (this.skin) this.skin.uSkinOn.value = 0;
     const { triangles, faces, sums } = this;
     const { index } = this.smooth;
     faceNormals(x, triangles, faces);
@@ -178,6 +210,9 @@ export class Surface {
   dispose() {
     this.mesh.geometry.dispose();
     this.material.dispose();
+    this.mesh.customDepthMaterial?.dispose();
+    this.skin?.uSkin.value.dispose();
+    this.skin?.uPose.value.dispose();
   }
 }
 

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 
 #include <fmt/format.h>
@@ -40,9 +41,11 @@ std::string numbers_misfit(const char* name, std::span<const double> found, std:
 
 std::span<const double> numbers_of(const VecX& v) { return {v.data(), static_cast<std::size_t>(v.size())}; }
 
-// What does not fit, of a memory with `unknowns` numbers in u (0: full space) and in u_prev.
+// What does not fit, of a memory with `unknowns` numbers in u (0: full space), `history` in u_prev and `wide`
+// for each hold.
 std::string memory_misfit(const MixedMemory& m, std::int64_t basis, std::ptrdiff_t unknowns,
-                          std::ptrdiff_t history, std::ptrdiff_t points, std::ptrdiff_t holds) {
+                          std::ptrdiff_t history, std::ptrdiff_t wide, std::ptrdiff_t points,
+                          std::ptrdiff_t holds) {
   if (m.basis != basis)
     return fmt::format(
         "it belongs to a basis with hash {:016x}, that of the scene has {:016x}: mesh, materials, pins or "
@@ -55,7 +58,7 @@ std::string memory_misfit(const MixedMemory& m, std::int64_t basis, std::ptrdiff
         numbers_misfit("v_prev", numbers_of(m.v_prev), m.u_prev.size()), numbers_misfit("z", m.Z, 6 * points),
         numbers_misfit("lambda", m.Lambda, 6 * points),
         numbers_misfit("hold_begin", m.hold_begin, m.hold_begin.empty() ? 0 : holds),
-        numbers_misfit("hold_u", m.hold_u, m.hold_begin.empty() ? 0 : holds * unknowns)})
+        numbers_misfit("hold_u", m.hold_u, m.hold_begin.empty() ? 0 : holds * wide)})
     if (!why.empty()) return why;
   return {};
 }
@@ -120,7 +123,8 @@ class FullMixed final : public Stepper {
 
   std::string misfit(const Model& model, const State& state) const override {
     const MixedMemory* m = memory_of<MixedMemory>(state);
-    return m ? memory_misfit(*m, kFullSpace, 0, 3 * model.nodes(), sqp_->points().size(), 0) : std::string();
+    return m ? memory_misfit(*m, kFullSpace, 0, 3 * model.nodes(), 0, sqp_->points().size(), 0)
+             : std::string();
   }
 
  private:
@@ -156,9 +160,12 @@ class ReducedMixed final : public Stepper {
     for (Index i = 0; i < model.nodes(); ++i) mass[i] = model.mass[3 * i];
     const std::vector<std::uint8_t> pinned = pinned_by_weights(model, options_.pins);
     check_pieces(model, pinned);
-    body_ = reduce_body({model.mesh, model.pattern, mass, fem::rest_volume(*model.elements), pinned},
-                        options_, preparation.cache,
-                        [&](const std::string& what, double share) { preparation.say(what, share); });
+    const std::string training =
+        options_.training.empty() ? ""
+                                  : (std::filesystem::path(model.scene->folder) / options_.training).string();
+    body_ = reduce_body(
+        {model.mesh, model.pattern, mass, fem::rest_volume(*model.elements), pinned, training}, options_,
+        preparation.cache, [&](const std::string& what, double share) { preparation.say(what, share); });
     total_mass_ = mass.sum();
     const double h = model.scene->h;
     script_.emplace(
@@ -168,15 +175,21 @@ class ReducedMixed final : public Stepper {
     contact_.emplace(*body_, model.contact, options_.contact_samples, options_.contact_damping,
                      options_.slip_speed, kMixedMargin * model.size);
     Hu_ = BlockMatrix(body_->map->pattern());
+    if (body_->linear) wide_ = BlockMatrix(dense_pattern(body_->functions()));
     for (Index i = 0; i < model.nodes(); ++i) rest_moment_ += mass[i] * model.mesh.rest[at(i)];
   }
 
   bool reduced() const override { return true; }
   bool nodal_input() const override { return false; }
-  const MatX* basis() const override { return &body_->basis.Phi; }
+  // Linear modes, which are there for comparison, are recorded by positions.
+  const MatX* basis() const override { return body_->linear ? nullptr : &body_->basis.Phi; }
   const VecX* coordinates(const State& state) const override {
     const MixedMemory* m = memory_of<MixedMemory>(state);
-    return m && m->u.size() > 0 ? &m->u : nullptr;
+    return m && m->u.size() > 0 && !body_->linear ? &m->u : nullptr;
+  }
+  const VecX* velocity_coordinates(const State& state) const override {
+    const MixedMemory* m = memory_of<MixedMemory>(state);
+    return m && m->v.size() > 0 && !body_->linear ? &m->v : nullptr;
   }
 
   void expand(const Model&, State& state) const override {
@@ -215,7 +228,8 @@ class ReducedMixed final : public Stepper {
       next.v_prev = now.v;
     }
     report.energy["kinetic"] = 0.5 * next.v.squaredNorm();
-    const Eigen::Map<const Eigen::Matrix<double, 3, Eigen::Dynamic>> U(next.u.data(), 3, body_->functions());
+    const VecX u = body_->wide(next.u);
+    const Eigen::Map<const Eigen::Matrix<double, 3, Eigen::Dynamic>> U(u.data(), 3, body_->functions());
     report.energy["gravity"] = -in.gravity.dot(rest_moment_ + U * script_->mass_moment());
     if (!contact_->empty()) report.contacts = contact_->touching(next.u, in.t + in.h);
     memory_of<MixedMemory>(state) = std::move(next);
@@ -238,7 +252,8 @@ class ReducedMixed final : public Stepper {
   std::string misfit(const Model&, const State& state) const override {
     const MixedMemory* m = memory_of<MixedMemory>(state);
     return m ? memory_misfit(*m, static_cast<std::int64_t>(body_->hash), body_->unknowns(), body_->unknowns(),
-                             sqp_->points().size(), static_cast<std::ptrdiff_t>(script_->holds()))
+                             3 * body_->functions(), sqp_->points().size(),
+                             static_cast<std::ptrdiff_t>(script_->holds()))
              : std::string();
   }
 
@@ -249,7 +264,7 @@ class ReducedMixed final : public Stepper {
     for (const Piece& piece : model.pieces)
       loose += pinned.empty() || std::none_of(piece.nodes.begin(), piece.nodes.end(),
                                               [&](Index i) { return pinned[at(i)] != 0; });
-    if (loose > options_.modes)
+    if (loose > options_.modes && options_.basis != "linear")
       throw Error(
           ErrorKind::kInput,
           fmt::format("/method/modes: found {}, but {} pieces move freely; expected at least one for each",
@@ -289,11 +304,22 @@ class ReducedMixed final : public Stepper {
   void pose(const Model& model, const StepInput& in, const MixedStage& stage, const VecX& guess,
             MixedMemory& memory, StepProblem& problem) {
     std::fill(Hu_.values.begin(), Hu_.values.end(), 0.0);
-    for (Index j = 0; j < body_->functions(); ++j)
+    for (Index j = 0; j < Hu_.pattern->n; ++j)
       Hu_.block(Hu_.pattern->col_begin[at(j)]) = stage.inertia * Mat3::Identity();
     problem.Hu = &Hu_;
-    script_->add_loads(model, in, problem.gradient);
-    script_->add_holds(model, in, in.t + stage.end, *stage.u0, problem.anchor, memory, Hu_, problem.gradient);
+    if (body_->linear) {
+      std::fill(wide_.values.begin(), wide_.values.end(), 0.0);
+      VecX g = VecX::Zero(3 * static_cast<Eigen::Index>(body_->functions()));
+      script_->add_loads(model, in, g);
+      script_->add_holds(model, in, in.t + stage.end, body_->wide(*stage.u0), body_->wide(problem.anchor),
+                         memory, wide_, g);
+      problem.gradient += body_->narrow(g);
+      body_->add_narrow(wide_, Hu_);
+    } else {
+      script_->add_loads(model, in, problem.gradient);
+      script_->add_holds(model, in, in.t + stage.end, *stage.u0, problem.anchor, memory, Hu_,
+                         problem.gradient);
+    }
     if (contact_->empty()) return;
     contact_->pose(*stage.u0, in.t, guess, in.t + stage.end, stage.c, stage.gamma);
     problem.potential = &*contact_;
@@ -307,7 +333,7 @@ class ReducedMixed final : public Stepper {
   std::optional<SampleContact> contact_;
   double total_mass_ = 0;            // [kg]
   Vec3 rest_moment_ = Vec3::Zero();  // sum of m X [kg m]
-  BlockMatrix Hu_;
+  BlockMatrix Hu_, wide_;            // the second of linear modes
   PhaseClock clock_;
 };
 

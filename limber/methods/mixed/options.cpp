@@ -15,12 +15,13 @@ constexpr Entry kMixedEntries[] = {
     {.path = "/method[mixed]/space", .type = Type::kEnum, .fallback = "\"reduced\"", .values = "reduced full", .text = "reduced: skinning modes and cubature points; full: every node an unknown, every tetrahedron a point."},
     {.path = "/method[mixed]/variant", .type = Type::kEnum, .fallback = "\"mixed\"", .values = "mixed fem", .text = "mixed: stretches and multipliers at the points (Eq. 4); fem: Newton's method on positions alone, with the same basis and points."},
     {.path = "/method[mixed]/integrator", .type = Type::kEnum, .fallback = "\"bdf1\"", .values = "bdf1 bdf2", .text = "bdf1: implicit Euler; bdf2: second order."},
-    {.path = "/method[mixed]/basis", .type = Type::kEnum, .fallback = "\"skinning\"", .values = "skinning homogeneous handles", .text = "Weights: eigenmodes of the elastic energy Laplacian (Eq. 9); of the plain one, blind to materials; smooth ones of spread handles."},
+    {.path = "/method[mixed]/basis", .type = Type::kEnum, .fallback = "\"skinning\"", .values = "skinning homogeneous handles linear", .text = "Weights: eigenmodes of the elastic energy Laplacian (Eq. 9); of the plain one, blind to materials; smooth ones of spread handles. linear: no weights, but vibration modes and their modal derivatives, as many as fit into 12 unknowns per mode; for comparison."},
     {.path = "/method[mixed]/modes", .type = Type::kInteger, .fallback = "16", .range = ranges::within(1, 500), .aliases = "m", .text = "Weights m; there are 12 unknowns for each."},
     {.path = "/method[mixed]/points", .type = Type::kInteger, .fallback = "0", .range = ranges::within(0, 1000000), .aliases = "cubature_points C", .text = "Cubature points C; 0: 20 per mode, or all elements where there are fewer. Fewer than 5 per mode are refused."},
     {.path = "/method[mixed]/features", .type = Type::kEnum, .fallback = "\"strain\"", .values = "strain weights", .text = "What elements are clustered by: their weights and, where weights vary, their places; or weights alone (Eq. 11)."},
+    {.path = "/method[mixed]/training", .type = Type::kFile, .text = "Text or .npy file with poses, the positions of all nodes in each row: points and their weights are trained to give the forces of these poses (non-negative least squares) instead of clustered. There may be fewer points than asked for."},
     {.path = "/method[mixed]/exponent", .type = Type::kNumber, .fallback = "0", .range = ranges::within(0, 4), .text = "Weights are multiplied with their eigenvalue to minus this before elements are clustered (Eq. 11; the paper has 2)."},
-    {.path = "/method[mixed]/seed", .type = Type::kInteger, .fallback = "1", .range = ranges::within(0, 1000000000), .text = "Of the clustering."},
+    {.path = "/method[mixed]/seed", .type = Type::kInteger, .fallback = "1", .range = ranges::within(0, 1000000000), .text = "Of the clustering or training."},
     {.path = "/method[mixed]/iterations", .type = Type::kInteger, .fallback = "2", .range = ranges::within(1, 10000), .text = "Iterations per step, at most."},
     {.path = "/method[mixed]/tolerance", .type = Type::kNumber, .fallback = "0", .range = ranges::at_least(0), .text = "Change of an iteration, relative to the body's size, at which a step ends; 0: always all iterations, and friction has the normal forces of the step before."},
     {.path = "/method[mixed]/twist_from", .type = Type::kInteger, .fallback = "2", .range = ranges::within(0, 10000), .text = "Iteration from which the second derivative of the stretch joins the matrix; 0: never, as in the paper."},
@@ -62,6 +63,7 @@ mixed::MixedOptions mixed::MixedOptions::read(const nlohmann::json& o) {
   out.points = o.at("points");
   out.weights_only = o.at("features") == "weights";
   out.exponent = o.at("exponent");
+  out.training = o.value("training", "");
   out.seed = o.at("seed").get<std::uint64_t>();
   out.iterations = o.at("iterations");
   out.tolerance = o.at("tolerance");

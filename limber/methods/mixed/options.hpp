@@ -15,11 +15,12 @@ struct MixedOptions {
   bool fem = false;                // plain Newton on positions with the same points
   bool bdf2 = false;               // instead of implicit Euler
   bool extrapolate = true;         // begin iterations at u + h v instead of u
-  std::string basis = "skinning";  // "skinning", "homogeneous", "handles"
+  std::string basis = "skinning";  // "skinning", "homogeneous", "handles", "linear"
   Index modes = 16, points = 320;  // m and C
   bool weights_only = false;       // features of elements as the paper has them
   double exponent = 0;             // of the eigenvalues in the features of Eq. 11
-  std::uint64_t seed = 1;          // of k-means
+  std::uint64_t seed = 1;          // of k-means and of training
+  std::string training;            // file with poses; empty: k-means
   int iterations = 2;
   double tolerance = 0;  // relative to the body's size; 0: all iterations
   int twist_from = 2;

@@ -3,18 +3,23 @@
 #include <limber/core/cache.hpp>
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
+#include <limber/fem/laplacian.hpp>
 #include <limber/linalg/tall.hpp>
+#include <limber/material/evaluate.hpp>
+#include <limber/reduction/linear_modes.hpp>
+#include <limber/scene/number_file.hpp>
 
 #include <fmt/format.h>
 
 namespace limber::mixed {
 namespace {
 
-constexpr std::uint64_t kReductionVersion = 1;  // to be raised when the same input makes another reduction
+constexpr std::uint64_t kReductionVersion = 2;  // to be raised when the same input makes another reduction
 
 using Rows3 = Eigen::Matrix<double, 3, Eigen::Dynamic>;
 
-std::uint64_t reduction_hash(const ReductionInput& in, Index points, const MixedOptions& o) {
+std::uint64_t reduction_hash(const ReductionInput& in, Index points, const MixedOptions& o,
+                             const MatX& poses) {
   InputHash hash;
   hash.number(kReductionVersion).numbers(std::span<const Vec3>(in.mesh.rest));
   hash.numbers(std::span<const Tet>(in.mesh.elements)).numbers(std::span<const std::uint8_t>(in.pinned));
@@ -23,6 +28,7 @@ std::uint64_t reduction_hash(const ReductionInput& in, Index points, const Mixed
     hash.number(m.fibre_stiffness).bytes(m.fibre_direction.data(), 3 * sizeof(double));
   }
   hash.text(o.basis).number(o.modes).number(points).number(o.weights_only).number(o.exponent).number(o.seed);
+  hash.numbers(std::span<const double>(poses.data(), static_cast<std::size_t>(poses.size())));
   return hash.value();
 }
 
@@ -42,8 +48,8 @@ bool take_stored(CachedMatrices& stored, const ReductionInput& in, Index points,
     if (!stored.count(name)) return false;
   const auto n = static_cast<Eigen::Index>(in.mesh.rest.size());
   const MatX& list = stored["points"];
-  if (stored["W"].rows() != n || stored["Phi"].rows() != n || list.cols() != 2 || list.rows() != points ||
-      stored["center"].size() != 3)
+  if (stored["W"].rows() != n || stored["Phi"].rows() != n || list.cols() != 2 || list.rows() > points ||
+      list.rows() == 0 || stored["center"].size() != 3)
     return false;
   for (Eigen::Index c = 0; c < list.rows(); ++c) {
     if (!(list(c, 0) >= 0 && list(c, 0) < static_cast<double>(in.mesh.elements.size()))) return false;
@@ -55,7 +61,8 @@ bool take_stored(CachedMatrices& stored, const ReductionInput& in, Index points,
   body.basis.Phi = std::move(stored["Phi"]);
   body.basis.affine = stored["affine"];
   body.basis.center = stored["center"];
-  body.basis.dropped = static_cast<Index>(body.basis.affine.rows() - body.basis.affine.cols());
+  body.basis.dropped =
+      static_cast<Index>(std::max<Eigen::Index>(0, body.basis.affine.rows() - body.basis.affine.cols()));
   return true;
 }
 
@@ -68,17 +75,127 @@ CachedMatrices to_store(const ReducedBody& body) {
           {"affine", body.basis.affine}, {"center", body.basis.center}, {"points", points}};
 }
 
+// Displacements in some poses, one column each.
+MatX training_poses(const std::string& file, const VecX& rest) {
+  if (file.empty()) return {};
+  const NumberFile numbers = read_numbers(file);
+  const auto count = static_cast<Eigen::Index>(numbers.values.size());
+  if (count == 0 || count % rest.size() != 0)
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: found {} numbers, expected the positions of all nodes ({} numbers) for each "
+                            "pose, one pose a row",
+                            file, count, rest.size()));
+  const Eigen::Map<const MatX> all(numbers.values.data(), rest.size(), count / rest.size());
+  if (!all.allFinite()) throw Error(ErrorKind::kInput, fmt::format("{}: a number is not finite", file));
+  return all.colwise() - rest;
+}
+
+// Reduced forces of all elements in the poses are what the points are trained to give.
+Cubature trained_points(const ReductionInput& in, const ReducedBody& body, const MatX& poses, Index points,
+                        const MixedOptions& o) {
+  const Index count = static_cast<Index>(poses.cols()), p = body.functions();
+  const auto elements = static_cast<Index>(in.mesh.elements.size());
+  const Eigen::Index size = 3 * static_cast<Eigen::Index>(p);
+  std::vector<VecX> u;
+  for (Index k = 0; k < count; ++k) u.push_back(body.wide(body.reduced(poses.col(k))));
+  VecX scale = VecX::Ones(count);
+  // Force of one element with the weight 1 in all poses.
+  const auto force = [&](Index e, Eigen::Ref<VecX> out) {
+    const Tet& t = in.mesh.elements[at(e)];
+    const Eigen::Matrix<double, 3, 4> g = fem::shape_gradients(in.mesh.rest, t);
+    MatX b = MatX::Zero(p, 3);
+    for (int a = 0; a < 4; ++a) b += body.basis.Phi.row(t[a]).transpose() * g.col(a).transpose();
+    for (Index k = 0; k < count; ++k) {
+      const Eigen::Map<const Rows3> U(u[at(k)].data(), 3, p);
+      const Mat3 P = material::pk1(in.mesh.material[at(e)], Mat3::Identity() + U * b);
+      Eigen::Map<Rows3>(out.data() + k * size, 3, p) = scale[k] * P * b.transpose();
+    }
+  };
+  // Sums of pieces, in a fixed order.
+  constexpr std::ptrdiff_t kPiece = 512;
+  const std::ptrdiff_t pieces = (elements + kPiece - 1) / kPiece;
+  std::vector<VecX> part(static_cast<std::size_t>(pieces), VecX::Zero(size * count));
+  parallel_for(pieces, 1, [&](std::ptrdiff_t piece) {
+    VecX one(size * count);
+    for (Index e = static_cast<Index>(piece * kPiece);
+         e < std::min<Index>(elements, static_cast<Index>((piece + 1) * kPiece)); ++e) {
+      force(e, one);
+      part[static_cast<std::size_t>(piece)] += in.volume[at(e)] * one;
+    }
+  });
+  VecX target = VecX::Zero(size * count);
+  for (const VecX& sum : part) target += sum;
+  // Every pose counts the same.
+  for (Index k = 0; k < count; ++k) {
+    const double length = target.segment(k * size, size).norm();
+    if (length > 0) scale[k] = 1 / length;
+    target.segment(k * size, size) *= scale[k];
+  }
+  TrainingOptions options;
+  options.points = points;
+  options.seed = o.seed;
+  return train_cubature(elements, force, target, options).cubature;
+}
+
+// Components of linear modes as functions.
+void use_linear_modes(const ReductionInput& in, const MixedOptions& o, const PrepareProgress& progress,
+                      ReducedBody& body) {
+  const LinearModes modes = linear_modes(in.mesh, in.mass, in.pinned, 12 * o.modes, progress);
+  const Eigen::Index n = in.mass.size(), r = modes.U.cols();
+  body.basis.Phi.resize(n, 3 * r);
+  for (Eigen::Index k = 0; k < r; ++k)
+    body.basis.Phi.middleCols(3 * k, 3) = Eigen::Map<const Rows3>(modes.U.col(k).data(), 3, n).transpose();
+  body.basis.affine = MatX::Zero(0, 0);
+  // What elements are clustered by: how they move in the modes, fast ones less than slow ones.
+  const Eigen::Index k = r - modes.derivatives;
+  body.weights.W = body.basis.Phi.leftCols(3 * std::min<Eigen::Index>(k, o.modes));
+  body.weights.gamma = VecX();
+}
+
 }  // namespace
+
+VecX ReducedBody::wide(const VecX& q) const {
+  if (!linear) return q;
+  VecX u = VecX::Zero(3 * static_cast<Eigen::Index>(functions()));
+  for (Eigen::Index k = 0; k < q.size(); ++k)
+    for (int d = 0; d < 3; ++d) u[3 * (3 * k + d) + d] = q[k];
+  return u;
+}
+
+VecX ReducedBody::narrow(const VecX& g) const {
+  if (!linear) return g;
+  VecX out = VecX::Zero(unknowns());
+  for (Eigen::Index k = 0; k < out.size(); ++k)
+    for (int d = 0; d < 3; ++d) out[k] += g[3 * (3 * k + d) + d];
+  return out;
+}
+
+void ReducedBody::add_narrow(const BlockMatrix& H, BlockMatrix& out) const {
+  const BlockPattern &from = *H.pattern, &to = *out.pattern;
+  const auto entry = [&](Index a, int i, Index b, int j) {  // of the symmetric H: functions a, b, axes i, j
+    if (a < b) return H.block(from.col_begin[at(a)] + b - a)(j, i);
+    return H.block(from.col_begin[at(b)] + a - b)(i, j);
+  };
+  for (Index c = 0; c < to.n; ++c)
+    for (Index r = c; r < to.n; ++r) {
+      auto block = out.block(to.col_begin[at(c)] + r - c);
+      for (int j = 0; j < 3; ++j)
+        for (int i = 0; i < 3; ++i)
+          for (int d = 0; d < 3; ++d)
+            for (int e = 0; e < 3; ++e) block(i, j) += entry(3 * (3 * r + i) + d, d, 3 * (3 * c + j) + e, e);
+    }
+}
 
 VecX ReducedBody::reduced(const VecX& x) const {
   const Eigen::Map<const Rows3> all(x.data(), 3, mass.size());
   const MatX weighted = (all * mass.asDiagonal()).transpose();
-  VecX u(unknowns());
+  VecX u(3 * static_cast<Eigen::Index>(functions()));
   Eigen::Map<Rows3>(u.data(), 3, functions()) = tall_product(basis.Phi, weighted).transpose();
-  return u;
+  return narrow(u);
 }
 
-void ReducedBody::expand(const VecX& u, const VecX& du, VecX& x, VecX& v) const {
+void ReducedBody::expand(const VecX& q, const VecX& dq, VecX& x, VecX& v) const {
+  const VecX u = wide(q), du = wide(dq);
   x.resize(rest.size());
   v.resize(rest.size());
   MatX both(functions(), 6);
@@ -108,7 +225,9 @@ std::unique_ptr<ReducedBody> reduce_body(const ReductionInput& in, const MixedOp
   body->rest.resize(3 * n);
   for (Index i = 0; i < n; ++i) node(body->rest, i) = in.mesh.rest[at(i)];
   body->mass = in.mass;
-  body->hash = reduction_hash(in, points, o);
+  const MatX poses = training_poses(in.training, body->rest);
+  body->hash = reduction_hash(in, points, o, poses);
+  body->linear = o.basis == "linear";
   const auto say = [&](const char* what, double share) {
     if (progress) progress(what, share);
   };
@@ -116,26 +235,44 @@ std::unique_ptr<ReducedBody> reduce_body(const ReductionInput& in, const MixedOp
   body->from_cache =
       load_cached(cache, "mixed", body->hash, stored) && take_stored(stored, in, points, *body);
   if (!body->from_cache) {
-    body->weights = o.basis == "handles" ? diffused_handles(in.mesh, in.pattern, in.pinned, o.modes)
-                                         : skinning_eigenmodes(in.mesh, in.pattern, in.mass, in.pinned,
-                                                               o.modes, o.basis == "homogeneous", progress);
-    say("basis", 0.7);
-    body->basis = skinning_basis(body->weights.W, in.mesh.rest, in.mass);
+    if (body->linear) {
+      use_linear_modes(in, o, progress, *body);
+    } else {
+      body->weights = o.basis == "handles" ? diffused_handles(in.mesh, in.pattern, in.pinned, o.modes)
+                                           : skinning_eigenmodes(in.mesh, in.pattern, in.mass, in.pinned,
+                                                                 o.modes, o.basis == "homogeneous", progress);
+      say("basis", 0.7);
+      body->basis = skinning_basis(body->weights.W, in.mesh.rest, in.mass);
+    }
     say("cubature points", 0.8);
-    KMeansOptions k;
-    k.points = points;
-    k.seed = o.seed;
     const SkinningWeights& w = body->weights;
-    body->cubature = kmeans_cubature(
-        o.weights_only ? weight_features(w.W, w.gamma, in.mesh.elements, o.exponent)
-                       : strain_features(w.W, w.gamma, in.mesh.rest, in.mesh.elements, o.exponent),
-        in.volume, k);
+    if (poses.size() > 0) {
+      body->cubature = trained_points(in, *body, poses, points, o);
+    } else {
+      KMeansOptions k;
+      k.points = points;
+      k.seed = o.seed;
+      body->cubature = kmeans_cubature(
+          o.weights_only ? weight_features(w.W, w.gamma, in.mesh.elements, o.exponent)
+                         : strain_features(w.W, w.gamma, in.mesh.rest, in.mesh.elements, o.exponent),
+          in.volume, k);
+    }
     say("storing", 0.95);
     store_cached(cache, "mixed", body->hash, to_store(*body));
   }
   for (std::size_t c = 0; c < body->cubature.elements.size(); ++c)
     body->points.push_back({in.mesh.material[at(body->cubature.elements[c])], body->cubature.weights[c]});
-  body->map = make_kronecker_map(basis_gradients(body->basis.Phi, in.mesh, body->cubature.elements));
+  const MatX gradients = basis_gradients(body->basis.Phi, in.mesh, body->cubature.elements);
+  if (body->linear) {
+    // F = sum over modes k and axes d of q_k e_d grad(Phi_kd)^T
+    MatX J = MatX::Zero(3 * gradients.cols(), body->unknowns());
+    for (Eigen::Index c = 0; c < gradients.cols(); ++c)  // 3 a point: the column of F
+      for (Eigen::Index k = 0; k < J.cols(); ++k)
+        for (int d = 0; d < 3; ++d) J(3 * c + d, k) = gradients(3 * k + d, c);
+    body->map = make_dense_map(J);
+  } else {
+    body->map = make_kronecker_map(gradients);
+  }
   say("ready", 1);
   return body;
 }

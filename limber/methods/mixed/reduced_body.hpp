@@ -21,12 +21,20 @@ struct ReducedBody {
   VecX mass;  // per node [kg]
   SkinningWeights weights;
   ScalarBasis basis;  // Phi; B = Phi (x) I3 is mass-orthonormal
+  // Of linear modes, which have one unknown each: Phi are the three components of every mode, and u =
+  // wide(q).
+  bool linear = false;
   Cubature cubature;
   std::vector<Point> points;
   std::unique_ptr<DeformationMap> map;
 
   Index functions() const { return basis.functions(); }
-  Index unknowns() const { return 3 * functions(); }
+  Index unknowns() const { return linear ? functions() / 3 : 3 * functions(); }
+
+  // Coordinates u of Phi, three for each function, from the unknowns; and back, for gradients and matrices.
+  VecX wide(const VecX& unknowns) const;
+  VecX narrow(const VecX& gradient) const;
+  void add_narrow(const BlockMatrix& H, BlockMatrix& out) const;
 
   // Coordinates of the displacements (or velocities) of all nodes that are nearest by mass.
   VecX reduced(const VecX& x) const;
@@ -43,6 +51,7 @@ struct ReductionInput {
   VecX mass;                          // per node [kg]
   const std::vector<double>& volume;  // per element [m^3]
   std::vector<std::uint8_t> pinned;   // per node: all weights are zero there; empty: none
+  std::string training = {};          // file with poses to train points on; empty: they are clustered
 };
 
 // Reads from the cache what it can (`cache` empty: there is none).

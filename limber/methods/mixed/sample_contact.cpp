@@ -60,7 +60,7 @@ ContactModel model_of(const ContactModel& all, const std::vector<std::size_t>& c
 
 SampleContact::SampleContact(const ReducedBody& body, const ContactModel& all, Index samples, double damping,
                              double slip_speed, double margin)
-    : contact_(model_, damping, slip_speed, margin) {
+    : body_(body), contact_(model_, damping, slip_speed, margin) {
   if (all.empty()) return;
   const std::vector<std::size_t> chosen = spread_samples(all, body.rest, samples);
   model_ = model_of(all, chosen);
@@ -72,8 +72,9 @@ SampleContact::SampleContact(const ReducedBody& body, const ContactModel& all, I
   blocks_ = BlockMatrix(diagonal_pattern(static_cast<Index>(nodes_.size())));
 }
 
-VecX SampleContact::positions(const VecX& u) const {
+VecX SampleContact::positions(const VecX& unknowns) const {
   VecX x = rest_;
+  const VecX u = body_.wide(unknowns);
   const Eigen::Map<const Rows3> U(u.data(), 3, rows_.cols());
   Eigen::Map<Rows3>(x.data(), 3, rows_.rows()) += U * rows_.transpose();
   return x;
@@ -90,6 +91,15 @@ double SampleContact::energy(const VecX& u) const {
 
 void SampleContact::add(const VecX& u, VecX& g, BlockMatrix& A) const {
   const VecX x = positions(u);
+  if (!body_.linear) return add_wide(x, g, A);
+  VecX wide = VecX::Zero(3 * rows_.cols());
+  BlockMatrix H(dense_pattern(static_cast<Index>(rows_.cols())));
+  add_wide(x, wide, H);
+  g += body_.narrow(wide);
+  body_.add_narrow(H, A);
+}
+
+void SampleContact::add_wide(const VecX& x, VecX& g, BlockMatrix& A) const {
   VecX f = VecX::Zero(x.size());
   contact_.add_force(x, f);
   std::fill(blocks_.values.begin(), blocks_.values.end(), 0.0);

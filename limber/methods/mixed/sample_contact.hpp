@@ -10,7 +10,7 @@ namespace limber::mixed {
 class SampleContact final : public Potential {
  public:
   // `all`: obstacles and the surface nodes of the body. At most `samples` of the nodes are taken, each as far
-  // from the others as can be; each is as many times stiffer as it stands for nodes.
+  // from the others as can be; each is as many times stiffer as it stands for nodes. The body must live on.
   SampleContact(const ReducedBody& body, const ContactModel& all, Index samples, double damping,
                 double slip_speed, double margin);
 
@@ -28,7 +28,9 @@ class SampleContact final : public Potential {
 
  private:
   VecX positions(const VecX& u) const;
+  void add_wide(const VecX& x, VecX& g, BlockMatrix& A) const;
 
+  const ReducedBody& body_;
   std::vector<Index> nodes_;
   ContactModel model_;
   MatX rows_;  // Phi of the samples

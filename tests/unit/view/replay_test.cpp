@@ -117,6 +117,39 @@ TEST(Replay, ReducedFramesAreSmallAndGiveBackPositions) {
 }
 
 // However the file is cut short, the frames before the cut are there, unchanged.
+// Velocities come as coordinates too, and are a field for whoever reads.
+TEST(Replay, ReducedVelocitiesAreAField) {
+  const auto folder = scratch("reduced-velocities");
+  BarOptions o;
+  o.functions = 6;
+  o.frames = 3;
+  write_bar(folder / "reduced.lmr", o);
+  o.positions = true;
+  write_bar(folder / "positions.lmr", o);
+  const ReplayReader reduced(folder / "reduced.lmr"), positions(folder / "positions.lmr");
+  const ReplayFrame a = reduced.frame(2), b = positions.frame(2), bare = reduced.frame(2, false);
+  ASSERT_EQ(a.node_fields.front().name, "velocity");
+  const std::vector<float>&v = a.node_fields.front().values, &w = b.node_fields.front().values;
+  ASSERT_EQ(v.size(), w.size());
+  float most = 0;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    EXPECT_NEAR(v[i], w[i], 2e-4);
+    EXPECT_NEAR(a.x[i], b.x[i], 1e-6);
+    most = std::max(most, std::abs(v[i]));
+  }
+  EXPECT_GT(most, 0.1f);
+  EXPECT_TRUE(bare.x.empty());
+  EXPECT_EQ(bare.coordinates.size(), 18u);
+  EXPECT_EQ(bare.velocity_coordinates, a.velocity_coordinates);
+  EXPECT_EQ(bare.node_fields.size(), 1u);
+  ReplayWriter w2 = ReplayWriter::resume(folder / "reduced.lmr", 100, 1);
+  ReplayFrame wrong;
+  wrong.coordinates.resize(18);
+  wrong.velocity_coordinates.resize(17);
+  wrong.obstacles.resize(2);
+  EXPECT_THROW(w2.add_frame(wrong), Error);
+}
+
 TEST(Replay, EveryTruncationKeepsTheEarlierFrames) {
   const auto folder = scratch("truncated");
   BarOptions o;

@@ -107,6 +107,29 @@ std::vector<float> bar_positions(const ReplayTopology& topology, const BarOption
   return x;
 }
 
+std::vector<float> bar_basis(const ReplayTopology& topology, Index functions) {
+  std::vector<float> out;
+  for (Index i = 0; i < topology.node_count(); ++i) {
+    const float* X = &topology.rest[static_cast<std::size_t>(3 * i)];
+    for (Index j = 0; j < functions; ++j) {
+      const double a = M_PI * (j % 4) * X[0] / kLength, b = M_PI * (j / 4 % 4) * (X[1] / kWidth + 0.5),
+                   c = M_PI * (j / 16) * (X[2] / kWidth + 0.5);
+      out.push_back(static_cast<float>(std::cos(a) * std::cos(b) * std::cos(c)));
+    }
+  }
+  return out;
+}
+
+std::vector<float> bar_coordinates(const BarOptions& o, double t) {
+  std::vector<float> out;
+  for (Index j = 0; j < o.functions; ++j)
+    for (int d = 0; d < 3; ++d) {
+      const double phase = 1.7 * j + 2.1 * d, size = j % 4 == 0 && j < 16 ? 0.02 : 0.1 / (1 + j * j);
+      out.push_back(static_cast<float>(o.amplitude * size * (std::sin(6 * t + phase) - std::sin(phase))));
+    }
+  return out;
+}
+
 void write_bar(const std::filesystem::path& path, const BarOptions& o) {
   ReplayHeader header;
   header.scene = "bending bar";
@@ -130,10 +153,23 @@ void write_bar(const std::filesystem::path& path, const BarOptions& o) {
   }
   ReplayWriter w = ReplayWriter::create(path, header);
   ReplayTopology topology = bar_topology(o, false);
+  const std::vector<float> basis = bar_basis(topology, o.functions);
+  if (o.functions > 0 && !o.positions) {
+    topology.functions = o.functions;
+    topology.basis = basis;
+  }
   w.add_topology(topology);
+  const auto reduced_positions = [&](double t) {
+    std::vector<float> x = topology.rest;
+    const std::vector<float> u = bar_coordinates(o, t);
+    const auto p = static_cast<std::size_t>(o.functions);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      for (std::size_t j = 0; j < p; ++j) x[i] += basis[p * (i / 3) + j] * u[3 * j + i % 3];
+    return x;
+  };
   bool cut = false;
   for (Index i = 0; i < o.frames; ++i) {
-    const double t = 0.02 * i;
+    const double t = o.interval * i;
     if (o.cut && i == o.frames / 2) {
       cut = true;
       topology = bar_topology(o, true);
@@ -142,10 +178,27 @@ void write_bar(const std::filesystem::path& path, const BarOptions& o) {
     ReplayFrame f;
     f.t = t;
     f.step = 2 * i;
-    f.x = bar_positions(topology, o, t, cut);
+    if (o.functions > 0 && !o.positions) {
+      f.coordinates = bar_coordinates(o, t);
+      const std::vector<float> ahead = bar_coordinates(o, t + 1e-3);
+      for (std::size_t k = 0; k < ahead.size(); ++k)
+        f.velocity_coordinates.push_back((ahead[k] - f.coordinates[k]) / 1e-3f);
+      ReplayField pinned{"pinned", "", 1, {}};
+      for (std::size_t k = 0; k < topology.rest.size(); k += 3)
+        pinned.values.push_back(topology.rest[k] < 1e-6f ? 1 : 0);
+      f.node_fields = {pinned};
+      if (o.obstacle) f.obstacles.resize(2);
+      w.add_row({i, t, {{"energy/kinetic", 1.0}}});
+      w.add_frame(f);
+      continue;
+    }
+    const auto place = [&](double time) {
+      return o.functions > 0 ? reduced_positions(time) : bar_positions(topology, o, time, cut);
+    };
+    f.x = place(t);
     ReplayField velocity{"velocity", "m/s", 3, {}}, dynamic{"dynamic", "", 1, {}},
         pinned{"pinned", "", 1, {}};
-    const std::vector<float> ahead = bar_positions(topology, o, t + 1e-3, cut);
+    const std::vector<float> ahead = place(t + 1e-3);
     for (Index n = 0; n < topology.node_count(); ++n) {
       const auto k = static_cast<std::size_t>(3 * n);
       for (std::size_t d = 0; d < 3; ++d) velocity.values.push_back((ahead[k + d] - f.x[k + d]) / 1e-3f);
@@ -158,6 +211,13 @@ void write_bar(const std::filesystem::path& path, const BarOptions& o) {
       for (Index n : e) y += topology.rest[static_cast<std::size_t>(3 * n + 1)] / 4;
       const double strain = o.amplitude * std::sin(6 * t) * y / kLength;
       energy.values.push_back(static_cast<float>(0.5 * 1e5 * strain * strain));
+    }
+    if (o.functions > 0) {
+      f.node_fields = {velocity, pinned};
+      if (o.obstacle) f.obstacles.resize(2);
+      w.add_row({i, t, {{"energy/kinetic", 1.0}}});
+      w.add_frame(f);
+      continue;
     }
     f.node_fields = {velocity, dynamic, pinned};
     f.element_fields = {energy};

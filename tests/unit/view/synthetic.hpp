@@ -16,6 +16,10 @@ struct BarOptions {
   bool obstacle = true;    // a floor and a ball that moves
   bool finished = true;
   double noise = 0;  // random displacement per node and frame [m]
+  Index functions =
+      0;  // > 0: moved by this many functions (products of cosines) instead, as by a reduced method
+  bool positions = false;  // and recorded by positions all the same
+  double interval = 0.02;  // between frames [s]
 };
 
 // Rest topology of the bar: length 1 m along x, 0.25 m square.
@@ -23,6 +27,9 @@ ReplayTopology bar_topology(const BarOptions& options, bool cut);
 // Positions at time t [s].
 std::vector<float> bar_positions(const ReplayTopology& topology, const BarOptions& options, double t,
                                  bool cut);
+// Functions and coordinates of the reduced bar.
+std::vector<float> bar_basis(const ReplayTopology& topology, Index functions);
+std::vector<float> bar_coordinates(const BarOptions& options, double t);
 // Writes the whole recording.
 void write_bar(const std::filesystem::path& path, const BarOptions& options);
 
