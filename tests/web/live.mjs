@@ -39,13 +39,13 @@ try {
   }
   await page.waitForFunction(() => window.limber.frameCount === 7 && window.limber.frame === 6);
   check(true, "four more arrive, and the page stays at the newest");
-  await page.waitForTimeout(300);
-  const y = await page.evaluate(() => {
+  // The newest frame is drawn with the page's next picture, which a busy machine makes late.
+  const same = await page.waitForFunction((expected) => {
     const nodes = window.limber.nodes();
     const k = nodes.indexOf(Math.max(...nodes));
-    return window.limber.positions()[3 * k + 1];
-  });
-  check(Math.abs(y - +last.split(" ")[1]) <= (await page.evaluate(() => window.limber.errorBound())) + 2e-7, "positions are those of the recording");
+    return Math.abs(window.limber.positions()[3 * k + 1] - expected) <= window.limber.errorBound() + 2e-7;
+  }, +last.split(" ")[1], { timeout: 20000 }).then(() => true, () => false);
+  check(same, "positions are those of the recording");
   check((await pixels(page)).colors > 60, "the body is drawn");
   check((await page.$$(".plot")).length > 0, "plots are drawn");
   child.stdin.write("end\n");
