@@ -17,8 +17,8 @@
 #include <limber/view/server.hpp>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -38,8 +38,8 @@ struct RunOptions {
   std::int64_t steps = -1, every = 0;
   double until = -1;
   int threads = 0;
-  bool resume = false, overwrite = false, view = false, verbose = false, quiet = false, json = false,
-       dump = false;
+  bool vtu = false, resume = false, overwrite = false, view = false, verbose = false, quiet = false,
+       json = false, dump = false;
 };
 
 volatile std::sig_atomic_t stop_requested = 0;
@@ -201,7 +201,11 @@ void print_summary(const RunOptions& o, const Outcome& outcome, const Simulation
   }
   fmt::print("results in {}\n", folder.path().string());
   fmt::print("  index.html   the page to open in a browser\n");
-  if (scene.output.vtu) fmt::print("  run.pvd      {} frames for ParaView\n", recorder.frames());
+  if (scene.output.vtu)
+    fmt::print("  run.pvd      {} frames for ParaView\n", recorder.frames());
+  else
+    fmt::print("  replay.lmr   {} frames; for ParaView: limber export {} --format vtu\n", recorder.frames(),
+               folder.path().string());
   fmt::print("  steps.csv    energies, momenta, counts and times of every step\n");
   if (outcome.status == "interrupted") fmt::print("go on with: {}\n", resume_command(o));
 }
@@ -214,6 +218,7 @@ int run(RunOptions o) {
   set_threads(o.threads);
   std::vector<std::string> overrides = o.overrides;
   if (!o.solver.empty()) overrides.push_back("/solver/backend=" + o.solver);
+  if (o.vtu) overrides.push_back("/output/vtu=true");
   if (o.every > 0) overrides.push_back(fmt::format("/output/every={}", o.every));
   const auto scene = std::make_shared<const Scene>(load_scene(o.scene, overrides));
   Simulation simulation(scene, user_preparation(!o.quiet));
@@ -292,6 +297,7 @@ void add_run_command(CLI::App& app, std::function<int()>& action) {
                    "Go on from the newest checkpoint of the run folder, or from this one")
       ->expected(0, 1)
       ->type_name("[CHECKPOINT]");
+  command->add_flag("--vtu", o->vtu, "Write frames for ParaView too (/output/vtu)");
   command->add_flag("--overwrite", o->overwrite, "Replace whatever run the folder holds");
   command
       ->add_option("--threads", o->threads, "Threads; the results do not depend on it (default: all cores)")

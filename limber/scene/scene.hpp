@@ -177,7 +177,7 @@ struct ContactSpec {
 struct OutputSpec {
   Index every = 1;                   // record a frame every this many steps
   Index checkpoint_every = 100;      // steps
-  bool vtu = true, surface = false;  // frames/*.vtu; surface/*.ply
+  bool vtu = false, surface = false;  // frames/*.vtu; surface/*.ply
   std::vector<std::string> fields{"displacement", "velocity", "energy_density"};
   std::vector<std::string> bodies;  // empty: all
 };

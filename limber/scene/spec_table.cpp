@@ -281,7 +281,7 @@ constexpr Entry kEntries[] = {
     {.path = "/output/every", .type = kInteger, .fallback = "1", .range = within(1, 1e9), .aliases = "skip stride", .text = "Record a frame every this many steps."},
     {.path = "/output/measure_every", .type = kInteger, .fallback = "0", .range = within(0, 1000000000), .text = "Measure energies, momenta, extremes and hash for steps.csv every this many steps; they are empty in the rows between. 0: in every step, with a method that does not move the nodes in every step at frames."},
     {.path = "/output/checkpoint_every", .type = kInteger, .fallback = "100", .range = within(1, 1e9), .text = "Write a checkpoint every this many steps."},
-    {.path = "/output/vtu", .type = kBoolean, .fallback = "true", .aliases = "paraview vtk", .text = "Write frames/*.vtu and run.pvd for ParaView."},
+    {.path = "/output/vtu", .type = kBoolean, .fallback = "false", .aliases = "paraview vtk", .text = "Write frames/*.vtu and run.pvd for ParaView while the run goes on; limber export --format vtu makes the same from the recording, which is a sixth of the size."},
     {.path = "/output/surface", .type = kBoolean, .fallback = "false", .aliases = "obj ply", .text = "Write the surface of each body as surface/*.ply."},
     {.path = "/output/fields", .type = kArray, .fallback = "[\"displacement\", \"velocity\", \"energy_density\"]", .text = "Fields of the VTU files; those of the method are always there."},
     {.path = "/output/fields/*", .type = kEnum, .values = "displacement velocity energy_density volume_ratio mass force material", .text = "displacement [m], velocity [m/s], energy_density [J/m^3], volume_ratio det F, mass [kg], force (external) [N], material (young, poisson, density)."},

@@ -19,7 +19,7 @@ BAR = {
     "bodies": [{"name": "bar", "mesh": {"shape": "bar", "size": [0.2, 0.05, 0.05], "nodes": [9, 3, 3]},
                 "material": {"young": 5e4}}],
     "constraints": [{"nodes": {"set": "x0"}}],
-    "output": {"every": 4, "checkpoint_every": 10},
+    "output": {"every": 4, "checkpoint_every": 10, "vtu": True},
 }
 
 

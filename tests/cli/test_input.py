@@ -235,7 +235,7 @@ class RunFolders(CommandTest):
     def test_counts_are_the_same_after_a_resume(self):
         for solver in ("hybrid-l0", "qlb", "auto"):
             scene = self.scene(solver, method={"type": "implicit", "solver": solver},
-                               output={"every": 20, "checkpoint_every": 7, "vtu": False})
+                               output={"every": 20, "checkpoint_every": 7})
             self.limber("run", scene, "-q", "-o", f"{solver}-whole", "--steps", 30)
             for steps in (3, 15, 22, 30):
                 self.limber("run", scene, "-q", "-o", f"{solver}-parts", "--resume", "--steps", steps)
@@ -249,7 +249,7 @@ class RunFolders(CommandTest):
         scene = self.scene(time={"step": 0.1, "end": 0.3}, gravity=[0, -200, 0],
                            method={"type": "implicit", "max_iterations": 5, "max_halvings": 8,
                                    "solver": "newton-direct"},
-                           output={"checkpoint_every": 1, "vtu": False})
+                           output={"checkpoint_every": 1})
         out = self.limber("run", scene).stdout
         found = manifest(self.folder / "out/bar")["fallbacks"]
         self.assertGreater(found["halved_step"], 0)

@@ -119,7 +119,7 @@ class Resume(CommandTest):
         for base in (BAR, CUT):
             with self.subTest(events=len(base.get("events", []))):
                 scene = self.scene(base=base, time={"step": 0.002, "end": 0.4},
-                                   output={"every": 3, "checkpoint_every": 7})
+                                   output={"every": 3, "checkpoint_every": 7, "vtu": True})
                 begin = time.monotonic()
                 self.limber("run", scene, "-q", "-o", "whole", "--overwrite")
                 whole = time.monotonic() - begin
@@ -185,7 +185,7 @@ class Resume(CommandTest):
         self.assertIn("has changed since", self.limber("run", changed, "--resume", code=1).stderr)
         self.limber("run", "-q", "--resume", self.scene(), "--steps", 21)  # the order does not matter
         # A later end and other output are not a change of the motion.
-        longer = self.scene(time={"step": 0.002, "end": 0.14}, output={"every": 2, "checkpoint_every": 5})
+        longer = self.scene(time={"step": 0.002, "end": 0.14}, output={"every": 2, "checkpoint_every": 5, "vtu": True})
         self.limber("run", longer, "--resume", "-q")
         self.assertEqual(len(rows(self.folder / "out/bar")), 71)
 
@@ -219,7 +219,7 @@ class FullDisk(CommandTest):
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
         # The recording is larger than steps.csv: leave it the room.
-        done = self.limber("run", self.scene(output={"vtu": False, "every": 1000, "checkpoint_every": 10}), code=4,
+        done = self.limber("run", self.scene(output={"every": 1000, "checkpoint_every": 10}), code=4,
                            preexec_fn=limited)
         self.assertIn("File too large", done.stderr)
         self.check_full(self.folder / "out/bar", done)
@@ -233,7 +233,7 @@ class FullDisk(CommandTest):
                                                capture_output=True).returncode != 0:
             self.skipTest("only root can mount a small disk")
         self.addCleanup(lambda: subprocess.run(["umount", "-l", disk], check=True))
-        scene = self.scene(output={"every": 1, "checkpoint_every": 5})
+        scene = self.scene(output={"every": 1, "checkpoint_every": 5, "vtu": True})
         self.limber("run", scene, "-q", "-o", "whole")
         done = self.limber("run", scene, "-o", "disk/run", code=4)
         self.assertIn("No space left on device", done.stderr)

@@ -18,7 +18,7 @@ from common import LIMBER, CommandTest, files, manifest, rows, untimed, wait_for
 
 class Folder(CommandTest):
     def test_everything_is_there(self):
-        done = self.limber("run", self.scene(output={"every": 4, "checkpoint_every": 10, "surface": True}))
+        done = self.limber("run", self.scene(output={"every": 4, "checkpoint_every": 10, "surface": True}), "--vtu")
         run = self.folder / "out/bar"
         for part in ("assemble", "factor", "results in out/bar", "index.html", "run.pvd", "p95"):
             self.assertIn(part, done.stdout)
@@ -57,7 +57,7 @@ class Folder(CommandTest):
         except ImportError:
             self.skipTest("python3-meshio is not installed")
         fields = ["displacement", "velocity", "energy_density", "volume_ratio", "mass", "force", "material"]
-        self.limber("run", self.scene(output={"fields": fields}), "--steps", 5, "-q")
+        self.limber("run", self.scene(output={"fields": fields, "vtu": True}), "--steps", 5, "-q")
         grid = meshio.read(self.folder / "out/bar/frames/000005.vtu")
         self.assertEqual(grid.points.shape, (81, 3))
         for name in ("displacement", "velocity", "mass", "force", "pinned"):
@@ -73,7 +73,7 @@ class Folder(CommandTest):
     def test_only_the_wanted_bodies_are_written(self):
         bodies = [{"name": n, "mesh": {"shape": "box", "nodes": [2, 2, 2 + i]}, "translation": [3 * i, 0, 0]}
                   for i, n in enumerate(("left", "right"))]
-        scene = self.scene(bodies=bodies, constraints=[], output={"bodies": ["right"], "surface": True})
+        scene = self.scene(bodies=bodies, constraints=[], output={"bodies": ["right"], "surface": True, "vtu": True})
         self.limber("run", scene, "--steps", 2, "-q")
         run = self.folder / "out/bar"
         piece = xml.parse(run / "frames/000002.vtu").getroot().find("./UnstructuredGrid/Piece")

@@ -54,7 +54,7 @@ TEST(Load, DefaultsFillAMinimalScene) {
   EXPECT_EQ(s.bodies[0].material.poisson.value, 0.4);
   EXPECT_EQ(s.bodies[0].scale, Vec3(1, 1, 1));
   EXPECT_EQ(s.output.every, 1);
-  EXPECT_TRUE(s.output.vtu);
+  EXPECT_FALSE(s.output.vtu);
   // The resolved scene is a scene, and resolves to itself.
   const Scene again = good(s.resolved->dump());
   EXPECT_EQ(again.resolved->dump(), s.resolved->dump());

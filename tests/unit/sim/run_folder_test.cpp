@@ -286,7 +286,8 @@ TEST_F(Folder, RulesOfReplacement) {
 }
 
 TEST_F(Folder, ResumeTakesTheNewestGoodCheckpoint) {
-  const Scene a = scene("a");
+  Scene a = scene("a");
+  a.output.vtu = true;
   RunFolderRequest request;
   request.folder = root_ / "run";
   {
