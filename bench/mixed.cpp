@@ -543,7 +543,7 @@ void figures(double tets) {
 }
 
 // Fig. 9: how one step converges for three moduli of the stiff parts. The step begins in a state that a
-// converged run has reached.
+// converged run has reached, on the floor.
 void octobot(double tets) {
   Plot plot{"Fig. 9: iterations of one step, three moduli",
             "iteration",
@@ -556,14 +556,16 @@ void octobot(double tets) {
     const auto after = [&](const std::string& variant, int iterations, int twist, const State* state) {
       std::vector<std::string> set{"/method/variant=" + variant,
                                    fmt::format("/method/iterations={}", iterations),
-                                   fmt::format("/method/twist_from={}", twist), "/method/start=current",
+                                   fmt::format("/method/twist_from={}", twist),
+                                   "/method/start=current",
+                                   "/obstacles/0/friction=0",
                                    fmt::format("/method/tolerance={}", iterations > 40 ? 1e-11 : 0)};
       const auto plain = gallery_scene("octobot", set, tets);
       for (std::size_t k = 0; k < plain->bodies[0].regions.size(); ++k)
         set.push_back(fmt::format("/bodies/0/regions/{}/young={:g}", k, stiff));
       Simulation sim(gallery_scene("octobot", set, tets), Preparation{{}, cache_folder()});
       if (state) sim.restore(*state);
-      for (int k = 0; k < (state ? 1 : 20); ++k) sim.step();
+      for (int k = 0; k < (state ? 1 : 40); ++k) sim.step();
       return State(sim.state());
     };
     const State begin = after("mixed", 80, 2, nullptr);

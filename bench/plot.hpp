@@ -53,7 +53,7 @@ struct Plot {
         (kTop + kHeight - kBottom) / 2, escaped(y_label));
     static const char* kColors[] = {"#0b6fa4", "#d1495b", "#3a7d44", "#8f5db7",
                                     "#c77f0a", "#444444", "#1b998b", "#a05195"};
-    for (std::size_t k = 0; k < lines.size(); ++k) {
+    for (std::size_t k = lines.size(); k-- > 0;) {  // the first line on top
       const char* color = kColors[k % 8];
       const char* dash = lines[k].dashed ? " stroke-dasharray=\"5 4\"" : "";
       std::string path;
