@@ -186,3 +186,27 @@ def test_a_run_that_nobody_finished_is_interrupted(bar, tmp_path):
     sim.run(steps=2)
     del sim
     assert limber.load(tmp_path / "dropped").manifest["status"] == "interrupted"
+
+
+def test_a_reduced_run_is_recorded_by_coordinates(bar, command, tmp_path):
+    """Positions and velocities come back from them; and poses of a run may train the points of another one."""
+    bar["method"] = {"type": "mixed", "modes": 4}
+    bar["output"] = {"every": 5, "fields": ["displacement"]}
+    sim = limber.Simulation(bar)
+    seen = [(sim.x, sim.v)]
+    with sim.record(tmp_path / "run"):
+        sim.run(callback=lambda s: seen.append((s.x, s.v)) and None)
+    run = limber.load(tmp_path / "run")
+    assert len(run) == 5
+    for k, frame in enumerate(run):
+        x, v = seen[5 * k]
+        assert frame.x == pytest.approx(x, abs=1e-6) and frame.node_fields["velocity"] == pytest.approx(v, abs=1e-5)
+    assert np.abs(seen[-1][1]).max() > 1e-3
+    bar["method"].update(points=40, training=run.x[1:].astype(float))
+    trained = limber.Simulation(bar)
+    weights = trained.fields["cubature_weight"]
+    assert 0 < np.count_nonzero(weights) <= 40
+    with trained.record(tmp_path / "trained"):
+        trained.run()
+    out = json.loads(command("run", tmp_path / "trained" / "scene.resolved.json", "-q", "--json", "-o", "again"))
+    assert out["hash"] == trained.hash
