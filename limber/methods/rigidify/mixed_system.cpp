@@ -26,12 +26,14 @@ Mat3 turn_columns(const Mat3& C, const Vec3& r) {
 MixedSystem::MixedSystem(const Model& model)
     : model_(model),
       plane_node_(at(model.nodes()), 0),
-      solver_({model.scene->solver, model.scene->ordering}) {
+      whole_eliminator_(*model.pattern),
+      whole_solver_({model.scene->solver, model.scene->ordering}),
+      mixed_solver_({model.scene->solver, model.scene->ordering}) {
   for (std::size_t e = 0; e < model.mesh.elements.size(); ++e)
     if (moves_in_plane(model.mesh.kind(e)))
       for (int a = 0; a < 3; ++a) plane_node_[at(model.mesh.elements[e][static_cast<std::size_t>(a)])] = 1;
-  solver_.analyze(*model.pattern);
-  order_.assign(solver_.order().begin(), solver_.order().end());
+  whole_solver_.analyze(*model.pattern);
+  order_.assign(whole_solver_.order().begin(), whole_solver_.order().end());
   PieceAssignment none;
   none.element.assign(model.mesh.elements.size(), -1);
   none.node.assign(at(model.nodes()), -1);
@@ -92,10 +94,8 @@ void MixedSystem::make_pattern() {
   stale_ = false;
   entries_.clear();
   entry_begin_.clear();
-  if (whole_ && couplings_.empty()) {
+  if (plain()) {
     pattern_ = model_.pattern;
-    solver_.analyze_in_order(*pattern_, order_);
-    eliminator_.emplace(*pattern_);
     return;
   }
   const BlockPattern& K = whole_ ? *model_.pattern : *fem::pattern(*plan_.elements);
@@ -163,8 +163,8 @@ void MixedSystem::make_pattern() {
     order.resize(at(blocks_));
     std::iota(order.begin(), order.end(), 0);
   }
-  if (blocks_ > 0) solver_.analyze_in_order(*pattern_, order);
-  eliminator_.emplace(*pattern_);
+  if (blocks_ > 0) mixed_solver_.analyze_in_order(*pattern_, order);
+  mixed_eliminator_.emplace(*pattern_);
 }
 
 const VecX& MixedSystem::gather(const VecX& of_all, VecX& own) const {
@@ -196,7 +196,7 @@ void MixedSystem::prepare() {
 
 void MixedSystem::form(double m, double k, const VecX& x, std::span<const RigidPiece> pieces, bool keep) {
   if (A_.pattern != pattern_) A_ = BlockMatrix(pattern_);
-  if (whole_ && couplings_.empty()) {
+  if (plain()) {
     if (keep)
       A_.values = assembled_.K.values;
     else
@@ -360,13 +360,13 @@ FactorStatus MixedSystem::factor(const StepInput& in, VecX& rhs) {
   set_fixed(in);
   if (blocks_ == 0) return {};
   VecX known;
-  eliminator_->multiply_fixed(A_, fixed_, fixed_velocity_, known);
+  eliminator().multiply_fixed(A_, fixed_, fixed_velocity_, known);
   const double diagonal = model_.mass.mean();
   rhs -= known;
   for (Eigen::Index d = 0; d < rhs.size(); ++d)
     if (fixed_[static_cast<std::size_t>(d)]) rhs[d] = diagonal * fixed_velocity_[d];
-  eliminator_->eliminate(A_, fixed_, diagonal);
-  return solver_.factor(A_);
+  eliminator().eliminate(A_, fixed_, diagonal);
+  return (plain() ? whole_solver_ : mixed_solver_).factor(A_);
 }
 
 void MixedSystem::impose_fixed(VecX& u) const {
@@ -376,8 +376,8 @@ void MixedSystem::impose_fixed(VecX& u) const {
 
 FactorStatus MixedSystem::factor_held() {
   if (blocks_ == 0) return {};
-  eliminator_->eliminate(A_, fixed_, model_.mass.mean());
-  return solver_.factor(A_);
+  eliminator().eliminate(A_, fixed_, model_.mass.mean());
+  return (plain() ? whole_solver_ : mixed_solver_).factor(A_);
 }
 
 Index MixedSystem::free_unknowns() const {

@@ -67,8 +67,8 @@ class MixedSystem {
   void set_fixed(const StepInput& in);
   void impose_fixed(VecX& u) const;
   [[nodiscard]] FactorStatus factor_held();
-  void solve(VecX& b) const { solver_.solve(b); }
-  void solve_many(Eigen::Ref<MatX> B) const { solver_.solve_many(B); }
+  void solve(VecX& b) const { solver().solve(b); }
+  void solve_many(Eigen::Ref<MatX> B) const { solver().solve_many(B); }
   const std::vector<std::uint8_t>& fixed() const { return fixed_; }  // of the unknowns, after factor()
 
   Index piece_block(std::size_t piece) const { return piece_block_[piece]; }  // -1: held
@@ -76,7 +76,7 @@ class MixedSystem {
   bool rigid(Index i) const { return node_piece_[at(i)] >= 0; }
   std::int32_t piece_of(Index i) const { return node_piece_[at(i)]; }
   Index free_unknowns() const;
-  long analyses() const { return solver_.stats().analyses; }
+  long analyses() const { return whole_solver_.stats().analyses + mixed_solver_.stats().analyses; }
   const BlockMatrix& matrix() const { return A_; }
   const std::vector<std::uint8_t>& plane_nodes() const { return plane_node_; }
 
@@ -87,6 +87,9 @@ class MixedSystem {
     Index i = 0, j = 0;       // nodes of the mesh
     bool turns_i = false, turns_j = false, transposed = false, twice = false;
   };
+  bool plain() const { return whole_ && couplings_.empty(); }  // A has the pattern of the mesh
+  const Cholesky& solver() const { return plain() ? whole_solver_ : mixed_solver_; }
+  fem::DofEliminator& eliminator() { return plain() ? whole_eliminator_ : *mixed_eliminator_; }
   void make_pattern();
   Vec3 arm(Index i, const VecX& x, std::span<const RigidPiece> pieces) const {
     return node(x, i) - pieces[at(node_piece_[at(i)])].c;
@@ -108,13 +111,14 @@ class MixedSystem {
   std::shared_ptr<const BlockPattern> pattern_;
   std::vector<Index> entry_begin_;  // of columns
   std::vector<Entry> entries_;
-  std::optional<fem::DofEliminator> eliminator_;
+  fem::DofEliminator whole_eliminator_;
+  std::optional<fem::DofEliminator> mixed_eliminator_;
   fem::Assembled assembled_;
   VecX own_x_;
   BlockMatrix A_;
   std::vector<std::uint8_t> fixed_;
   VecX fixed_velocity_;
-  Cholesky solver_;
+  Cholesky whole_solver_, mixed_solver_;  // that of the whole mesh is analysed once
 };
 
 }  // namespace limber::rigidify
