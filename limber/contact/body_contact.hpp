@@ -71,6 +71,8 @@ class BodyContact {
   bool touching(const VecX& x) const;
 
   const std::vector<Pair>& pairs() const { return pairs_; }
+  // How near to a face a node must come, where it is expected, to have a pair in any case [m].
+  double margin() const { return margin_; }
   // Pairs that press at x, and how deep [m].
   struct Summary {
     Index active = 0;

@@ -13,7 +13,7 @@ struct RigidifyOptions {
       0;  // tau_E: predicted squared strain rate above which it becomes elastic again [1/s^2]
   int quiet_steps = 3;
   int regrow = 4;            // pieces grow in every so many steps only; they give way at once
-  double least_share = 0.3;  // of an object's nodes: less is not made rigid
+  double least_share = 0.4;  // of an object's nodes: less is not made rigid
   bool sleep = true;
   bool body_contact = false;
   bool pgs = false;          // "contact": "pgs"; else penalty springs

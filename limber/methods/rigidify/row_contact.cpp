@@ -96,6 +96,7 @@ void RowContact::begin(const RigidifyMemory& memory, const VecX& x, const VecX& 
   laws_.clear();
   memory_ = &memory;
   revisions_ = 0;
+  looked_again_ = false;
   if (!possible()) return;
   x_ = x;
   v_ = v;
@@ -111,6 +112,7 @@ void RowContact::begin(const RigidifyMemory& memory, const VecX& x, const VecX& 
   if (!model_.contact.empty()) append(detect(model_.contact, x, expected, in.h, in.t), laws_);
   if (bodies_) {
     bodies_->pose(x, x + in.h * expected, x, in.h);
+    expected_ = expected;
     append(bodies_->pairs(), laws_);
   }
   std::sort(laws_.begin(), laws_.end(), [](const Law& a, const Law& b) { return a.row.id < b.row.id; });
@@ -185,7 +187,11 @@ bool RowContact::revise(const VecX& v1) {
   std::vector<Law> found, fresh;
   if (revisions_ == 0) {
     if (!model_.contact.empty()) append(detect(model_.contact, x_, v1, h_, t_), found);
-    if (bodies_ && bodies_->revise(x_ + h_ * v1)) append(bodies_->pairs(), found);
+    // Where nodes, and faces, have come to where they were expected, all pairs that press are known.
+    if (bodies_ && 4 * h_ * (v1 - expected_).lpNorm<Eigen::Infinity>() > bodies_->margin()) {
+      looked_again_ = true;
+      if (bodies_->revise(x_ + h_ * v1)) append(bodies_->pairs(), found);
+    }
   }
   for (Law& law : found) {
     const auto it = std::lower_bound(laws_.begin(), laws_.end(), law.row.id,
@@ -317,7 +323,7 @@ void RowContact::finish(double h, const VecX& v1, const VecX& impulses, Rigidify
   report.extra["contact_depth"] = deepest;  // [m]
   if (bodies_) {
     report.extra["body_contacts"] = static_cast<double>(bodies);
-    if (!bodies_->tunnelled().empty())
+    if (looked_again_ && !bodies_->tunnelled().empty())
       report.warnings.push_back("a node went through a body: a smaller time step or a finer mesh helps");
   }
   if (!settled()) ++report.fallbacks["contacts_unsettled"];

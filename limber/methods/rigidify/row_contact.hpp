@@ -98,10 +98,11 @@ class RowContact {
   const RigidifyOptions options_;
   std::optional<BodyContact> bodies_;
   const RigidifyMemory* memory_ = nullptr;
-  VecX x_, v_;
+  VecX x_, v_, expected_;  // at the start of the step; velocities that contacts were looked for with
   double h_ = 0, t_ = 0, tolerance_ = 0;
   int revisions_ = 0;
-  std::vector<Law> laws_;  // by id
+  bool looked_again_ = false;  // for contacts between bodies
+  std::vector<Law> laws_;      // by id
 };
 
 }  // namespace limber::rigidify
