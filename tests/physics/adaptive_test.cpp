@@ -284,7 +284,7 @@ TEST(Adaptive, RecordsRegionsLivelinessAndNodes) {
       nlohmann::json::array({{{"name", "root"}}, {{"name", "middle"}}, {{"name", "tip"}}});
   Simulation sim = simulate(s);
   const ReplayTopology topology = replay_topology(sim);
-  EXPECT_EQ(topology.regions, (std::vector<std::string>{"", "root", "middle", "tip"}));
+  EXPECT_EQ(topology.regions, (std::vector<std::string>{"elsewhere", "root", "middle", "tip"}));
   ASSERT_EQ(topology.node_fields.size(), 1u);
   EXPECT_EQ(topology.node_fields[0].name, "candidate");
   EXPECT_EQ(std::count(topology.node_fields[0].values.begin(), topology.node_fields[0].values.end(), 1.0f),

@@ -23,7 +23,7 @@ Index add_attached_nodes(const LinkCoupling& links, DynamicNodes& nodes) {
 }
 
 ReducedMotion step_with_bones(const ReducedSystem& reduced, const std::vector<Index>& dofs, double beta,
-                              const StepInput& in, LinkCoupling& links, State& state) {
+                              const VecX& mass, const StepInput& in, LinkCoupling& links, State& state) {
   const MatX& B = links.B();
   std::vector<Eigen::Index> a, d;  // places of attached and of all other unknowns in the reduced system
   for (const Index dof : links.dofs()) a.push_back(std::find(dofs.begin(), dofs.end(), dof) - dofs.begin());
@@ -32,8 +32,10 @@ ReducedMotion step_with_bones(const ReducedSystem& reduced, const std::vector<In
   MatX A;
   VecX r;
   reduced.linear_implicit_system(beta, A, r);
-  const MatX M_a = reduced.M(Eigen::all, a);
-  r.noalias() -= in.h * (M_a * links.bias());
+  // Attached nodes alone start with the velocity of the turned link. All others, those that follow them too,
+  // start with that of the step before, whose difference to the new one has the turning in it.
+  for (std::size_t i = 0; i < a.size(); ++i)
+    r[a[i]] -= in.h * mass[links.dofs()[i]] * links.bias()[static_cast<Eigen::Index>(i)];
   const MatX A_dd = A(d, d), A_ad = A(a, d), A_aa = A(a, a);
   const DenseCholesky<Eigen::Dynamic> cholesky(A_dd);
   const VecX r_d = r(d), r_a = r(a);

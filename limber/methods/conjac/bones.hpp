@@ -14,8 +14,9 @@ namespace limber {
 Index add_attached_nodes(const LinkCoupling& links, DynamicNodes& nodes);
 
 // Line 6, Eq. 11 with bones (link_coupling.hpp): what is left of the flesh are its dynamic and attached
-// degrees of freedom `dofs`, and the attached ones are B u. Steps the joints of `state`.
+// degrees of freedom `dofs` and modes, and the attached ones are B u. `mass`: of all degrees of freedom
+// [kg]. Steps the joints of `state`.
 ReducedMotion step_with_bones(const ReducedSystem& reduced, const std::vector<Index>& dofs, double beta,
-                              const StepInput& in, LinkCoupling& links, State& state);
+                              const VecX& mass, const StepInput& in, LinkCoupling& links, State& state);
 
 }  // namespace limber

@@ -298,7 +298,7 @@ class ConJac final : public Stepper {
     };
     if (links_)
       return move(step_with_bones(at.reduced.pieces.front(), condensation_->pieces().front().dofs,
-                                  options_.beta, now.in, *links_, state));
+                                  options_.beta, now.model.mass, now.in, *links_, state));
     switch (options_.rule) {
       case TimeRule::kLinearImplicit:
         return move(at.reduced.linear_implicit(options_.beta));
