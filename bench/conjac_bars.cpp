@@ -1,5 +1,7 @@
 // Liveliness on bars: how much energy is left 1 s after a bar is let go from the static state under a load,
 // for ConJac's time rules and for the paper's. The eight load cases are bends and pulls of growing violence.
+#include "conjac_bar.hpp"
+
 #include <limber/core/parallel.hpp>
 #include <limber/methods/methods.hpp>
 #include <limber/sim/simulation.hpp>
@@ -10,8 +12,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 using namespace limber;
 
@@ -33,25 +35,11 @@ const std::vector<Case> kCases = {
 
 std::shared_ptr<Scene> bar_scene(const Case& c, const std::string& method, nlohmann::json options,
                                  int dynamic, double h) {
-  auto s = std::make_shared<Scene>();
+  auto s = conjac_bar(c.young, c.poisson);
   s->h = h;
   s->end = 1;
-  s->gravity.setZero();
   s->method = method;
   *s->method_options = std::move(options);
-  BodySpec body;
-  body.name = "bar";
-  body.generate = GenerateSpec{};
-  body.generate->shape = "bar";
-  body.generate->size = {.04, .04, .14};
-  body.generate->nodes = {5, 5, 15};
-  body.material.young = {c.young};
-  body.material.poisson = {c.poisson};
-  s->bodies.push_back(body);
-  ConstraintSpec root;
-  root.nodes.kind = "set";
-  root.nodes.name = "z0";
-  s->constraints.push_back(root);
   ForceSpec pull;
   pull.nodes.kind = c.corner ? "nearest" : "set";
   pull.nodes.name = "z1";

@@ -1,4 +1,5 @@
 // What dynamic nodes, modes and both together are worth: error, energy kept and cost over unknowns.
+#include "conjac_bar.hpp"
 #include "table.hpp"
 
 #include <limber/core/parallel.hpp>
@@ -35,25 +36,6 @@ struct Study {
   double reference_step = 1e-4;            // [s]
   double reference_beta = 0.5;
 };
-
-std::shared_ptr<Scene> bar_scene(double young, double poisson) {
-  auto s = std::make_shared<Scene>();
-  s->gravity.setZero();
-  BodySpec body;
-  body.name = "bar";
-  body.generate = GenerateSpec{};
-  body.generate->shape = "bar";
-  body.generate->size = {.04, .04, .14};
-  body.generate->nodes = {5, 5, 15};
-  body.material.young = {young};
-  body.material.poisson = {poisson};
-  s->bodies.push_back(body);
-  ConstraintSpec root;
-  root.nodes.kind = "set";
-  root.nodes.name = "z0";
-  s->constraints.push_back(root);
-  return s;
-}
 
 // The static shape under a force on the end, found in ten steps of loading.
 std::function<void(Simulation&)> pulled(const Vec3& force, bool corner) {
@@ -228,17 +210,17 @@ int main(int argc, char** argv) {
   std::vector<Study> studies = {
       {"gravity",
        [] {
-         auto s = bar_scene(1e4, .4);
+         auto s = conjac_bar(1e4, .4);
          s->gravity = {0, -9.81, 0};
          return s;
        },
        nullptr,
        {}},
-      {"bend", [] { return bar_scene(1e4, .4); }, pulled({.015 * 1e4 * area, 0, 0}, false), {}},
-      {"twist", [] { return bar_scene(1e4, .4); }, twisted, {}},
-      {"axial", [] { return bar_scene(1e4, .4); }, pulled({0, 0, .5 * 1e4 * area}, false), {}},
-      {"corner49", [] { return bar_scene(3e4, .49); }, pulled(Vec3(.1, .1, .2) * 3e4 * area, true), {}},
-      {"axial49x", [] { return bar_scene(3e4, .49); }, pulled({0, 0, 1e0 * 3e4 * area}, false), {}},
+      {"bend", [] { return conjac_bar(1e4, .4); }, pulled({.015 * 1e4 * area, 0, 0}, false), {}},
+      {"twist", [] { return conjac_bar(1e4, .4); }, twisted, {}},
+      {"axial", [] { return conjac_bar(1e4, .4); }, pulled({0, 0, .5 * 1e4 * area}, false), {}},
+      {"corner49", [] { return conjac_bar(3e4, .49); }, pulled(Vec3(.1, .1, .2) * 3e4 * area, true), {}},
+      {"axial49x", [] { return conjac_bar(3e4, .49); }, pulled({0, 0, 1e0 * 3e4 * area}, false), {}},
   };
   for (const double h : steps)
     for (const Study& s : studies)
