@@ -27,6 +27,7 @@ nlohmann::json rigidify_json(double tau_rigid, double ratio = 10) {
           {"tolerance", 100 * std::sqrt(tau_rigid)},
           {"threshold_ratio", ratio},
           {"quiet_steps", 3},
+          {"foresight", 0},
           {"grow_every", 1},
           {"least_share", 0.0},
           {"sleep", true},

@@ -16,6 +16,7 @@ inline constexpr std::size_t kPieceNumbers = 17;
 struct RigidifyMemory {
   std::vector<std::int32_t> piece;  // of every element: the number of its rigid piece; -1: elastic
   std::vector<std::int32_t> quiet;  // of every element: steps in a row with a strain rate below the threshold
+  std::vector<double> rate;  // of every element: its strain rate in the last step [1/s]; empty: not needed
   std::vector<double> piece_state;  // kPieceNumbers for each piece
   std::vector<std::uint8_t> hold;   // of every node: how the script held it (HoldKind)
   VecX force;                       // the script's forces in the last step, 3n [N]
@@ -31,6 +32,7 @@ struct RigidifyMemory {
   static void visit(M& m, Visitor&& visitor) {
     visitor("piece", m.piece);
     visitor("quiet", m.quiet);
+    visitor("rate", m.rate);
     visitor("piece_state", m.piece_state);
     visitor("hold", m.hold);
     visitor("force", m.force);

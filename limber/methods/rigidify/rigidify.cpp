@@ -96,6 +96,7 @@ class Rigidify final : public Stepper {
     const auto size = [](const auto& v) { return static_cast<std::ptrdiff_t>(v.size()); };
     if (size(m->piece) != elements) return wrong_size("piece", size(m->piece), elements);
     if (size(m->quiet) != elements) return wrong_size("quiet", size(m->quiet), elements);
+    if (!m->rate.empty() && size(m->rate) != elements) return wrong_size("rate", size(m->rate), elements);
     if (size(m->hold) != model.nodes()) return wrong_size("hold", size(m->hold), model.nodes());
     if (m->force.size() != 3 * model.nodes()) return wrong_size("force", m->force.size(), 3 * model.nodes());
     if (m->load.size() != 3 * model.nodes()) return wrong_size("load", m->load.size(), 3 * model.nodes());
@@ -396,6 +397,7 @@ class Rigidify final : public Stepper {
   void watch_strain(const VecX& x0, const VecX& x1, double h, RigidifyMemory& memory) {
     if (options_.tau_rigid == 0 || system_.elastic_elements().empty()) return;
     if (rate_.size() != memory.piece.size()) rate_.assign(memory.piece.size(), 0.0);
+    if (options_.foresight > 0) memory.rate.resize(memory.piece.size(), 0.0);
     VecX own_x, own_v;
     fem::strain_rates(system_.elements(), system_.gather(0.5 * (x0 + x1), own_x),
                       system_.gather((x1 - x0) / h, own_v), elastic_rate_);
@@ -403,7 +405,14 @@ class Rigidify final : public Stepper {
     for (std::size_t k = 0; k < list.size(); ++k) {
       const std::size_t e = at(list[k]);
       rate_[e] = elastic_rate_[k];
-      memory.quiet[e] = elastic_rate_[k] < options_.tau_rigid ? memory.quiet[e] + 1 : 0;
+      bool quiet = elastic_rate_[k] < options_.tau_rigid;
+      if (options_.foresight > 0) {
+        const double now = std::sqrt(elastic_rate_[k]);
+        const double later = now + options_.foresight * std::abs(now - memory.rate[e]);
+        quiet = later * later < options_.tau_rigid;
+        memory.rate[e] = now;
+      }
+      memory.quiet[e] = quiet ? memory.quiet[e] + 1 : 0;
     }
   }
 
