@@ -29,6 +29,20 @@ constexpr Entry kRigidifyEntries[] = {
 };
 // clang-format on
 
+void check_rigidify(const Json& scene, const MethodSpec::Report& problem) {
+  const Json& method = scene.at("method");
+  if (method.value("contact", "") == "pgs" && method.value("integrator", "") == "bdf1")
+    problem(
+        "/method/contact",
+        "found \"pgs\" with the integrator \"bdf1\", expected \"penalty\": Gauss-Seidel's impulses belong to "
+        "the step of \"linear\"");
+  if (scene.contains("contact") && scene.at("contact").value("rule", "") == "filter")
+    problem("/contact/rule",
+            "found \"filter\", expected \"anchored\": filtering velocities is ConJac's; rigidify has springs "
+            "that "
+            "slip, or Gauss-Seidel (method/contact)");
+}
+
 }  // namespace
 
 rigidify::RigidifyOptions rigidify::RigidifyOptions::read(const nlohmann::json& o) {
@@ -57,7 +71,8 @@ constinit const Method rigidify_method{
     .spec = {.name = "rigidify",
              .summary = "full space where bodies deform, rigid pieces where they do not, chosen step by step",
              .entries = kRigidifyEntries,
-             .can = {.obstacles = true, .body_contact = true}},
+             .can = {.obstacles = true, .body_contact = true},
+             .check = check_rigidify},
     .make = make_rigidify,
     .memory = [] { return MethodMemory::of(rigidify::RigidifyMemory{}, 0); }};
 
