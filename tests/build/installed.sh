@@ -42,8 +42,8 @@ command=$(sed -n 's/.*"hash": "\([0-9a-f]*\)".*/\1/p' bar-run.json)
 
 # A run folder that the command can read.
 build/own-mesh/own-mesh out/ring
-"$prefix/bin/limber" info out/ring >/dev/null 2>&1 || [ -s out/ring/index.html ] || fail "no page in out/ring"
-[ -s out/ring/run.pvd ] && [ -s out/ring/steps.csv ] || fail "out/ring is not complete"
+for file in index.html replay.lmr steps.csv; do [ -s "out/ring/$file" ] || fail "out/ring has no $file"; done
+"$prefix/bin/limber" export out/ring --format vtu -o ring-vtu >/dev/null && [ -s ring-vtu/ring.pvd ] || fail "out/ring cannot be exported"
 
 build/own-method/own-method run own-method/bar.json -q -o out/own --steps 3
 [ -s out/own/index.html ] || fail "own-method left no page"
