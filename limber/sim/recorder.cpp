@@ -50,7 +50,7 @@ Recorder::Recorder(RunFolder& folder, const Simulation& simulation)
     for (const auto& [step, t] : table_.kept()) {
       const std::string name = "frames/" + frame_name(step, ".vtu");
       std::error_code ec;
-      if (std::filesystem::exists(folder.file(name), ec)) frames_.emplace_back(t, name);
+      if (std::filesystem::exists(folder.file(name), ec)) vtu_frames_.emplace_back(t, name);
     }
     try {
       replay_ = ReplayWriter::resume(recording, state.step, notes.value("topologies", Index{1}));
@@ -191,14 +191,14 @@ void Recorder::write_frame(const StepInput& input) {
   if (scene.output.vtu) {
     const std::string name = "frames/" + frame_name(state.step, ".vtu");
     writer_->write_vtu_frame(folder_.file(name), fields);
-    frames_.emplace_back(state.t, name);
+    vtu_frames_.emplace_back(state.t, name);
   }
   if (scene.output.surface) writer_->write_surfaces(folder_.file("surface"));
   replay_->add_frame(replay_frame(simulation_, fields, obstacles_));
 }
 
 void Recorder::write_collection() {
-  if (simulation_.scene().output.vtu) write_pvd(folder_.file("run.pvd").string(), frames_);
+  if (simulation_.scene().output.vtu) write_pvd(folder_.file("run.pvd").string(), vtu_frames_);
   last_collection_ = Clock::now();
 }
 
@@ -224,7 +224,7 @@ void Recorder::checkpoint() {
   for (std::size_t i = kCheckpointsKept; i < all.size(); ++i) std::filesystem::remove(all[i].path, ec);
   folder_.manifest["steps"] = state.step;
   folder_.manifest["t"] = state.t;
-  folder_.manifest["frames"] = frames_.size();
+  folder_.manifest["frames"] = frames();
   folder_.manifest["wall_s"] = wall();
   folder_.write_manifest();
   timings_.add("checkpoint", seconds_since(start));
@@ -254,7 +254,7 @@ void Recorder::finish(const std::string& status, const std::string& why) {
   if (!why.empty()) folder_.manifest["why"] = why;
   folder_.manifest["steps"] = state.step;
   folder_.manifest["t"] = state.t;
-  folder_.manifest["frames"] = frames_.size();
+  folder_.manifest["frames"] = frames();
   folder_.manifest["wall_s"] = wall();
   folder_.manifest["fallbacks"] = Json::object();
   for (const auto& [name, count] : fallbacks_) folder_.manifest["fallbacks"][name] = count;

@@ -37,8 +37,8 @@ class Recorder {
   const Diagnostics& diagnostics() const { return diagnostics_; }  // of the last recorded state
   // Of all steps of the run so far, those before a restart included: name -> count.
   const std::map<std::string, std::int64_t>& fallbacks() const { return fallbacks_; }
-  double wall() const;  // [s], of all parts of the run so far
-  std::size_t frames() const { return frames_.size(); }
+  double wall() const;                                              // [s], of all parts of the run so far
+  Index frames() const { return replay_ ? replay_->frames() : 0; }  // in the recording
   // What went wrong on the side (the page could not be written), for the end of the run.
   const std::vector<std::string>& notices() const { return notices_; }
 
@@ -56,8 +56,8 @@ class Recorder {
   std::optional<ReplayWriter> replay_;
   std::unique_ptr<FrameWriter> writer_;
   std::int64_t writer_epoch_ = -1;
-  std::int64_t shown_epoch_ = -1;                       // of the last topology in the recording
-  std::vector<std::pair<double, std::string>> frames_;  // time, file: run.pvd
+  std::int64_t shown_epoch_ = -1;                           // of the last topology in the recording
+  std::vector<std::pair<double, std::string>> vtu_frames_;  // time, file: run.pvd
   Clock::time_point begin_ = Clock::now(), last_collection_ = begin_;
   double earlier_wall_ = 0;  // [s], of the parts before a restart
   Timings timings_;

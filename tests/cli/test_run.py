@@ -51,6 +51,15 @@ class Folder(CommandTest):
         self.assertIn("finished at step 60", (run / "log.txt").read_text())
         self.assertFalse(list(run.rglob("*.tmp")))
 
+    def test_frames_are_in_the_recording_without_vtu(self):
+        done = self.limber("run", self.scene(output={"every": 4}))
+        run = self.folder / "out/bar"
+        self.assertEqual(manifest(run)["frames"], 16)
+        self.assertIn("16 frames", done.stdout)
+        self.assertFalse((run / "run.pvd").exists() or (run / "frames").exists())
+        self.limber("export", run, "--format", "vtu", "-o", "vtu")
+        self.assertEqual(len(files(self.folder, "vtu/*.vtu")), 16)
+
     def test_frames_hold_the_fields(self):
         try:
             import meshio

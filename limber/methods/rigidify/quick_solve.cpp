@@ -160,7 +160,8 @@ VecX QuickSolve::without_rigid_motion(const Object& o, const VecX& x, VecX r, do
   load << force, moment;
   const MatX small = modes.transpose() * gram * modes;
   const DenseCholesky<Eigen::Dynamic> cholesky(small);
-  if (!cholesky.ok()) return r;
+  if (!cholesky.ok())
+    return r;  // all nodes on a line: nothing is taken out, and more becomes elastic than must
   const VecX amount = cholesky.solve(VecX(modes.transpose() * load));
   const Eigen::Matrix<double, 6, 1> motion = modes * amount;
   for (Index k = 0; k < n; ++k) {

@@ -47,8 +47,9 @@ class Rigidify final : public Stepper {
     known_ = driven_velocities(model, state.x, in.h);
     const VecX x0 = state.x;
     VecX u, impulses;
-    const bool ok = options_.newton ? newton_step(model, state, in, u, report)
-                                    : linear_step(model, state, in, u, impulses, report);
+    const bool ok = options_.newton
+                        ? newton_.solve(state, in, pieces_, known_, system_, contact_, u, report, clock_)
+                        : linear_step(model, state, in, u, impulses, report);
     report.inverted = system_.assembled().inverted;
     report.symbolic_analyses = system_.analyses();
     report.phases = clock_.phases();
@@ -134,6 +135,8 @@ class Rigidify final : public Stepper {
       memory.activation.assign(model.activations.size(), 0.0);
       memory.asleep.assign(model.pieces.size(), 0);
     }
+    rate_.assign(memory.piece.size(),
+                 0.0);  // what a frame shows follows from its own step, after a restart too
     if (memory.piece != assignment_.element) assignment_ = pieces_of(mesh_, memory, model.nodes());
     pieces_ = load_pieces(memory);
   }
@@ -250,7 +253,6 @@ class Rigidify final : public Stepper {
                               system_.gather(state.v, own_v), product_);
       system_.scatter_add((in.h * in.h + in.h * b) * product_.f, drag);
     }
-    if (rate_.size() != memory.piece.size()) rate_.assign(memory.piece.size(), 0.0);
     for (const Index o : asked) {
       const std::vector<double>& rate = quick_.predict(o, state.x, state.v, impulse, drag, gain);
       const bool is_new = fresh[at(o)] || activated;
@@ -343,11 +345,6 @@ class Rigidify final : public Stepper {
     return true;
   }
 
-  bool newton_step(const Model& model, const State& state, const StepInput& in, VecX& u, StepReport& report) {
-    static_cast<void>(model);
-    return newton_.solve(state, in, pieces_, known_, system_, contact_, u, report, clock_);
-  }
-
   void move(const Model& model, const StepInput& in, const VecX& u, State& state, RigidifyMemory& memory) {
     for (Index i = 0; i < model.nodes(); ++i) {
       if (system_.rigid(i)) continue;
@@ -396,7 +393,6 @@ class Rigidify final : public Stepper {
   // Eq. 17 of the elastic elements, and for how long each has been quiet.
   void watch_strain(const VecX& x0, const VecX& x1, double h, RigidifyMemory& memory) {
     if (options_.tau_rigid == 0 || system_.elastic_elements().empty()) return;
-    if (rate_.size() != memory.piece.size()) rate_.assign(memory.piece.size(), 0.0);
     if (options_.foresight > 0) memory.rate.resize(memory.piece.size(), 0.0);
     VecX own_x, own_v;
     fem::strain_rates(system_.elements(), system_.gather(0.5 * (x0 + x1), own_x),
