@@ -2,17 +2,21 @@
 
 #include <limber/core/parallel.hpp>
 #include <limber/material/evaluate.hpp>
+#include <limber/mesh/geometry.hpp>
 
 #include <Eigen/LU>
 
 namespace limber::fem {
 
 Eigen::Matrix<double, 3, 4> shape_gradients(std::span<const Vec3> rest, const Tet& tet) {
+  const bool triangle = tet[3] < 0;
   Mat3 Dm;
-  for (int a = 0; a < 3; ++a) Dm.col(a) = rest[at(tet[a + 1])] - rest[at(tet[0])];
+  for (int a = 0; a < (triangle ? 2 : 3); ++a) Dm.col(a) = rest[at(tet[a + 1])] - rest[at(tet[0])];
+  if (triangle) Dm.col(2) = cross(Dm.col(0), Dm.col(1));
   const Mat3 B = Dm.inverse();
   Eigen::Matrix<double, 3, 4> g;
   g.rightCols<3>() = B.transpose();
+  if (triangle) g.col(3).setZero();
   g.col(0) = -g.rightCols<3>().rowwise().sum();
   return g;
 }

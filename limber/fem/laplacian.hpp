@@ -6,7 +6,7 @@
 
 namespace limber::fem {
 
-// Gradients of the four shape functions of a tetrahedron, as columns [1/m].
+// Gradients of the shape functions of an element, as columns [1/m]; of a triangle the fourth is zero.
 Eigen::Matrix<double, 3, 4> shape_gradients(std::span<const Vec3> rest, const Tet& tet);
 
 // The sum over the directions of space of the material's stiffness at rest: the elastic energy Laplacian's

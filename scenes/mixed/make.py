@@ -5,6 +5,10 @@ made of round cones. Run it here after changes: python3 make.py"""
 import json
 import math
 import re
+import sys
+
+sys.path.insert(0, "..")
+from shape_file import write_shape  # noqa: E402
 
 
 # What the first steps of each scene do (limber check --run), as they were measured.
@@ -18,18 +22,6 @@ TESTS = {
     "pendulum": {"steps": 30, "max_displacement": [0.2572, 0.005145], "kinetic_energy": [4.123, 0.2061], "elastic_energy": [2.237, 0.1118], "inverted": 0},
     "cantilever": {"steps": 30, "max_displacement": [0.5558, 0.01112], "kinetic_energy": [13.91, 0.6953], "elastic_energy": [6.405, 0.3202], "inverted": 0},
 }
-
-
-def write_shape(name, tets, blend, cones, regions):
-    def row(numbers):
-        return " ".join(f"{x:.6g}" for x in numbers)
-
-    with open(f"{name}.shape", "w") as out:
-        out.write(f"# written by make.py\ntets {tets}\nblend {blend}\n")
-        for a, b, ra, rb in cones:
-            out.write(f"cone {row(a)} {row(b)} {row([ra, rb])}\n")
-        for region, a, b, ra, rb in regions:
-            out.write(f"region {region} {row(a)} {row(b)} {row([ra, rb])}\n")
 
 
 def write_scene(name, description, shape, modes, points, young, regions, constraints=(), forces=(), obstacles=(), **more):
@@ -53,7 +45,7 @@ def write_scene(name, description, shape, modes, points, young, regions, constra
         "constraints": list(constraints),
         "forces": list(forces),
         "obstacles": list(obstacles),
-        "output": {"every": 2, "vtu": False, "fields": ["displacement"]},
+        "output": {"every": 2, "fields": ["displacement"]},
         **more,
     }
     scene = {key: value for key, value in scene.items() if value != []}

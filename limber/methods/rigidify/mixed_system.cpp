@@ -1,6 +1,7 @@
 #include <limber/methods/rigidify/mixed_system.hpp>
 
 #include <limber/core/parallel.hpp>
+#include <limber/mesh/geometry.hpp>
 #include <limber/methods/common/system.hpp>
 
 #include <algorithm>
@@ -12,12 +13,12 @@ namespace {
 // Pᵀ C and C P for P = -[r]x.
 Mat3 turn_rows(const Vec3& r, const Mat3& C) {
   Mat3 out;
-  for (int k = 0; k < 3; ++k) out.col(k) = cross_of(r, C.col(k));
+  for (int k = 0; k < 3; ++k) out.col(k) = cross(r, C.col(k));
   return out;
 }
 Mat3 turn_columns(const Mat3& C, const Vec3& r) {
   Mat3 out;
-  for (int k = 0; k < 3; ++k) out.row(k) = cross_of(r, C.row(k).transpose()).transpose();
+  for (int k = 0; k < 3; ++k) out.row(k) = cross(r, C.row(k).transpose()).transpose();
   return out;
 }
 
@@ -275,7 +276,7 @@ VecX MixedSystem::reduce(const VecX& f, const VecX& x, std::span<const RigidPiec
     const Index b = node_block_[at(i)];
     if (b < 0) continue;
     node(g, b) += node(f, i);
-    if (rigid(i)) node(g, b + 1) += cross_of(arm(i, x, pieces), node(f, i));
+    if (rigid(i)) node(g, b + 1) += cross(arm(i, x, pieces), node(f, i));
   }
   return g;
 }
@@ -288,7 +289,7 @@ VecX MixedSystem::expand(const VecX& u, const VecX& x, std::span<const RigidPiec
     const Index b = node_block_[at(i)];
     if (b < 0) return;
     node(v, i) = node(u, b);
-    if (rigid(i)) node(v, i) += cross_of(node(u, b + 1), arm(i, x, pieces));
+    if (rigid(i)) node(v, i) += cross(node(u, b + 1), arm(i, x, pieces));
   });
   return v;
 }

@@ -1,5 +1,6 @@
 #include <limber/methods/rigidify/newton.hpp>
 
+#include <limber/core/motion.hpp>
 #include <limber/methods/common/system.hpp>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ void MixedNewton::evaluate(const VecX& u, MixedSystem& system, const RowContact&
   for (std::size_t j = 0; j < start_.size(); ++j) {
     const Index block = system.piece_block(j);
     if (block < 0) continue;
-    turn[j] = rotation_by(turn_of(start_[j], node(u, block + 1), h));
+    turn[j] = rotation_of(turn_of(start_[j], node(u, block + 1), h));
     point.pieces[j].c += h * node(u, block);
   }
   for (Index i = 0; i < model_.nodes(); ++i) {

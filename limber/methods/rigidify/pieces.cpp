@@ -1,5 +1,8 @@
 #include <limber/methods/rigidify/pieces.hpp>
 
+#include <limber/core/motion.hpp>
+#include <limber/mesh/geometry.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -25,7 +28,7 @@ struct FaceHash {
 // A^-1 b of a symmetric matrix, by cofactors.
 Vec3 solve_inertia(const Mat3& A, const Vec3& b) {
   const Vec3 a0 = A.col(0), a1 = A.col(1), a2 = A.col(2);
-  const Vec3 n0 = cross_of(a1, a2), n1 = cross_of(a2, a0), n2 = cross_of(a0, a1);
+  const Vec3 n0 = cross(a1, a2), n1 = cross(a2, a0), n2 = cross(a0, a1);
   return Vec3(n0.dot(b), n1.dot(b), n2.dot(b)) / a0.dot(n0);
 }
 
@@ -46,12 +49,12 @@ bool motion_of(const std::array<Vec3, 3>& from, const std::array<Vec3, 3>& to, R
   const auto frame = [](const std::array<Vec3, 3>& p) {
     Mat3 F;
     F.col(0) = (p[1] - p[0]).normalized();
-    F.col(2) = cross_of(F.col(0), p[2] - p[0]).normalized();
-    F.col(1) = cross_of(F.col(2), F.col(0));
+    F.col(2) = cross(F.col(0), p[2] - p[0]).normalized();
+    F.col(1) = cross(F.col(2), F.col(0));
     return F;
   };
   const double base = (from[1] - from[0]).norm();
-  if (!(cross_of(from[1] - from[0], from[2] - from[0]).norm() > 1e-6 * base * base)) return false;
+  if (!(cross(from[1] - from[0], from[2] - from[0]).norm() > 1e-6 * base * base)) return false;
   out.c = from[0];
   out.R = frame(to) * frame(from).transpose();
   out.d = to[0] - from[0];
@@ -59,10 +62,6 @@ bool motion_of(const std::array<Vec3, 3>& from, const std::array<Vec3, 3>& to, R
 }
 
 }  // namespace
-
-Vec3 cross_of(const Vec3& a, const Vec3& b) {
-  return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
-}
 
 Holds find_holds(const Model& model, const std::vector<std::uint8_t>& plane_node, const VecX& x,
                  const StepInput& in) {
@@ -99,7 +98,7 @@ Holds find_holds(const Model& model, const std::vector<std::uint8_t>& plane_node
     for (const Index i : nodes)
       if (distance(i) > distance(far)) far = i;
     const Vec3 line = node(x, far) - node(x, nodes[0]);
-    const auto aside = [&](Index i) { return cross_of(line, node(x, i) - node(x, nodes[0])).norm(); };
+    const auto aside = [&](Index i) { return cross(line, node(x, i) - node(x, nodes[0])).norm(); };
     for (const Index i : nodes)
       if (aside(i) > aside(off)) off = i;
     std::array<Vec3, 3> from{node(x, nodes[0]), node(x, far), node(x, off)};
@@ -313,7 +312,7 @@ RigidPiece start_piece(std::span<const Index> nodes, std::uint8_t held, const Ve
   for (const Index i : nodes) {
     const double m = mass[3 * i];
     const Vec3 r = node(x, i) - piece.c, u = node(v, i) - mean;
-    piece.L += m * cross_of(r, u);
+    piece.L += m * cross(r, u);
     piece.I += m * (r.squaredNorm() * Mat3::Identity() - r * r.transpose());
   }
   if (held != 0) {
@@ -362,20 +361,9 @@ std::vector<RigidPiece> load_pieces(const RigidifyMemory& memory) {
   return out;
 }
 
-Mat3 rotation_by(const Vec3& angle) {
-  const double t2 = angle.squaredNorm(), t = std::sqrt(t2);
-  // sin t / t and (1 - cos t) / t^2
-  const double s = t > 1e-4 ? std::sin(t) / t : 1 - t2 / 6;
-  const double half = t > 1e-4 ? std::sin(0.5 * t) / (0.5 * t) : 1 - t2 / 24;
-  const double c = 0.5 * half * half;
-  Mat3 W;
-  W << 0, -angle[2], angle[1], angle[2], 0, -angle[0], -angle[1], angle[0], 0;
-  return Mat3::Identity() + s * W + c * W * W;
-}
-
 Vec3 precession(const RigidPiece& piece, double h) {
   const Vec3 w = piece.spin();
-  const Mat3 R = rotation_by(0.5 * h * w);
+  const Mat3 R = rotation_of(0.5 * h * w);
   return R * solve_inertia(piece.I, R.transpose() * piece.L) - w;
 }
 
@@ -383,7 +371,7 @@ Vec3 turn_of(const RigidPiece& piece, const Vec3& w, double h) { return h * (w +
 
 void move_piece(RigidPiece& piece, std::span<const Index> nodes, const Vec3& v, const Vec3& turn,
                 const Vec3& L, double h, VecX& x, VecX& velocity) {
-  const Mat3 R = rotation_by(turn);
+  const Mat3 R = rotation_of(turn);
   const Vec3 c1 = piece.c + h * v;
   piece.p = piece.mass * v;
   piece.L = L;
@@ -393,7 +381,7 @@ void move_piece(RigidPiece& piece, std::span<const Index> nodes, const Vec3& v, 
   for (const Index i : nodes) {
     const Vec3 r = R * (node(x, i) - piece.c);
     node(x, i) = c1 + r;
-    node(velocity, i) = v + cross_of(w, r);
+    node(velocity, i) = v + cross(w, r);
   }
   piece.c = c1;
 }

@@ -88,9 +88,6 @@ RigidPiece start_piece(std::span<const Index> nodes, std::uint8_t held, const Ve
 void store_pieces(std::span<const RigidPiece> pieces, RigidifyMemory& memory);
 std::vector<RigidPiece> load_pieces(const RigidifyMemory& memory);
 
-Mat3 rotation_by(const Vec3& angle);  // Rodrigues
-Vec3 cross_of(const Vec3& a, const Vec3& b);
-
 // What a step's turn must add to the spin at its start so that a free piece turns as it should to second
 // order: I(t + h/2)^-1 L - I(t)^-1 L [rad/s].
 Vec3 precession(const RigidPiece& piece, double h);

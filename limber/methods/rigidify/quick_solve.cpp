@@ -1,8 +1,10 @@
 #include <limber/methods/rigidify/quick_solve.hpp>
 
 #include <limber/core/error.hpp>
+#include <limber/fem/laplacian.hpp>
 #include <limber/linalg/dense.hpp>
 #include <limber/material/lame.hpp>
+#include <limber/mesh/geometry.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -14,20 +16,6 @@ namespace limber::rigidify {
 namespace {
 
 constexpr double kProbe = 1e-6;  // edges: how far nodes are moved to see what forces do
-
-// Gradients of the shape functions of an element, as columns [1/m].
-Eigen::Matrix<double, 3, 4> corner_gradients(std::span<const Vec3> rest, const Tet& t) {
-  Eigen::Matrix<double, 3, 4> g = Eigen::Matrix<double, 3, 4>::Zero();
-  const Vec3 a = rest[at(t[1])] - rest[at(t[0])], b = rest[at(t[2])] - rest[at(t[0])];
-  const bool triangle = t[3] < 0;
-  const Vec3 c = triangle ? cross_of(a, b) : Vec3(rest[at(t[3])] - rest[at(t[0])]);
-  const double det = a.dot(cross_of(b, c));
-  g.col(1) = cross_of(b, c) / det;
-  g.col(2) = cross_of(c, a) / det;
-  if (!triangle) g.col(3) = cross_of(a, b) / det;
-  g.col(0) = -g.col(1) - g.col(2) - g.col(3);
-  return g;
-}
 
 }  // namespace
 
@@ -84,7 +72,7 @@ QuickSolve::Object& QuickSolve::prepared(Index object) {
     const ElementMaterial& material = model_.mesh.material[at(e)];
     const material::Lame lame = material::lame(material.young, material.poisson);
     const double weight = k * volume[at(e)] * (2 * lame.mu + lame.lambda + material.fibre_stiffness);
-    const Eigen::Matrix<double, 3, 4> g = corner_gradients(model_.mesh.rest, t);
+    const Eigen::Matrix<double, 3, 4> g = fem::shape_gradients(model_.mesh.rest, t);
     for (int a = 0; a < corners(t); ++a)
       for (int b = 0; b < corners(t); ++b) {
         const Index i = own_number_[at(t[static_cast<std::size_t>(a)])],
@@ -149,7 +137,7 @@ VecX QuickSolve::without_rigid_motion(const Object& o, const VecX& x, VecX r, do
     xz += w * arm[0] * arm[2];
     yz += w * arm[1] * arm[2];
     force += rk;
-    moment += cross_of(arm, rk);
+    moment += cross(arm, rk);
   }
   Mat3 C, J;
   C << 0, -first[2], first[1], first[2], 0, -first[0], -first[1], first[0], 0;  // [sum of m r]x
@@ -166,8 +154,7 @@ VecX QuickSolve::without_rigid_motion(const Object& o, const VecX& x, VecX r, do
   const Eigen::Matrix<double, 6, 1> motion = modes * amount;
   for (Index k = 0; k < n; ++k) {
     const Index i = o.plan.nodes[at(k)];
-    node(r, k) -=
-        m * model_.mass[3 * i] * (motion.head<3>() + cross_of(motion.tail<3>(), node(x, i) - origin));
+    node(r, k) -= m * model_.mass[3 * i] * (motion.head<3>() + cross(motion.tail<3>(), node(x, i) - origin));
   }
   return r;
 }

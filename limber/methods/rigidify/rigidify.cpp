@@ -1,5 +1,7 @@
 #include <limber/methods/rigidify/rigidify.hpp>
 
+#include <limber/core/motion.hpp>
+#include <limber/mesh/geometry.hpp>
 #include <limber/methods/common/system.hpp>
 #include <limber/methods/rigidify/mixed_system.hpp>
 #include <limber/methods/rigidify/newton.hpp>
@@ -185,7 +187,7 @@ class Rigidify final : public Stepper {
       const std::vector<Index>& nodes = assignment_.piece_nodes[j];
       pieces.push_back(start_piece(nodes, assignment_.held[j], model.mass, state.x, state.v));
       const Vec3 v = pieces[j].velocity(), w = pieces[j].spin();
-      for (const Index i : nodes) node(state.v, i) = v + cross_of(w, node(state.x, i) - pieces[j].c);
+      for (const Index i : nodes) node(state.v, i) = v + cross(w, node(state.x, i) - pieces[j].c);
     }
     pieces_ = std::move(pieces);
   }
@@ -367,7 +369,7 @@ class Rigidify final : public Stepper {
       move_piece(pieces_[j], assignment_.piece_nodes[j], v, turn, L, in.h, state.x, state.v);
       const Index object = model.piece_of_node[at(assignment_.piece_nodes[j].front())];
       if (!memory.asleep[at(object)]) continue;
-      const Mat3 R = rotation_by(turn);
+      const Mat3 R = rotation_of(turn);
       for (const Index i : assignment_.piece_nodes[j]) node(memory.load, i) = R * node(memory.load, i);
     }
     store_pieces(pieces_, memory);

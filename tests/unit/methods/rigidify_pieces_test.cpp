@@ -1,4 +1,5 @@
 // Parts of `rigidify`: pieces (Algorithm 2), the mixed system, the strain rate.
+#include <limber/core/motion.hpp>
 #include <limber/fem/assemble.hpp>
 #include <limber/linalg/velocity_map.hpp>
 #include <limber/methods/rigidify/mixed_system.hpp>
@@ -127,7 +128,7 @@ TEST(StrainRate, IsZeroInRigidMotion) {
     x0[3 * i] *= 1.01;
   }
   const double h = 0.01;
-  const Mat3 R = rotation_by(h * Vec3(0.3, -0.4, 2));
+  const Mat3 R = rotation_of(h * Vec3(0.3, -0.4, 2));
   VecX x1(x0.size());
   for (Index i = 0; i < model.nodes(); ++i) node(x1, i) = R * node(x0, i) + Vec3(0.1, 0, -0.2);
   std::vector<double> rate;
@@ -171,8 +172,7 @@ TEST(MixedSystem, IsTheCongruenceWithTheVelocityMap) {
       v[3 * i + k] = noise(random);
     }
   std::vector<RigidPiece> pieces;
-  for (std::size_t j = 0; j < 2; ++j)
-    pieces.push_back(start_piece(a.piece_nodes[j], 0, model.mass, x, v));
+  for (std::size_t j = 0; j < 2; ++j) pieces.push_back(start_piece(a.piece_nodes[j], 0, model.mass, x, v));
 
   MixedSystem system(model);
   system.set_pieces(a);
