@@ -46,13 +46,13 @@ int run_tests(Simulation& simulation) {
   std::int64_t fallbacks = 0, inverted = 0;
   Diagnostics d;
   const auto watch = [&](const StepInput& input) {
-    d = measure(simulation.model(), simulation.state(), input.activation);
+    d = simulation.measured(input.activation);
     largest_energy = std::max(largest_energy, d.kinetic + d.elastic);
     drift = std::max(drift, std::abs(d.total() - first_energy));
   };
   StepInput input;
   script_input(simulation.model(), simulation.state(), simulation.scene().h, input);
-  first_energy = measure(simulation.model(), simulation.state(), input.activation).total();
+  first_energy = simulation.measured(input.activation).total();
   for (std::int64_t s = 0; s < steps; ++s) {
     const StepReport report = simulation.step();
     for (const auto& fallback : report.fallbacks) fallbacks += fallback.second;

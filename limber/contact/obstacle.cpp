@@ -32,6 +32,22 @@ SurfacePoint closest_on_box(const Vec3& half, const Vec3& y) {
   return {x, (y - x) / d, d};
 }
 
+// Nothing is inside a wire or a nail.
+SurfacePoint closest_on_points(const Obstacle& o, const Vec3& y) {
+  Vec3 best = o.points.front();
+  const auto offer = [&](const Vec3& p) {
+    if ((y - p).squaredNorm() < (y - best).squaredNorm()) best = p;
+  };
+  for (std::size_t k = 0; k < o.points.size(); ++k) {
+    offer(o.points[k]);
+    if (o.shape != ObstacleShape::kWire || k == 0) continue;
+    const Vec3 a = o.points[k - 1], d = o.points[k] - a;
+    const double length2 = d.squaredNorm();
+    if (length2 > 0) offer(a + std::clamp((y - a).dot(d) / length2, 0.0, 1.0) * d);
+  }
+  return from_ball(y, best, 0);
+}
+
 }  // namespace
 
 Placement placement_at(const Obstacle& obstacle, double t) {
@@ -53,6 +69,9 @@ SurfacePoint closest_local(const Obstacle& o, const Vec3& y) {
       return closest_on_box(o.half_size, y);
     case ObstacleShape::kMesh:
       return o.surface->closest(y);
+    case ObstacleShape::kWire:
+    case ObstacleShape::kPoints:
+      return closest_on_points(o, y);
   }
   return {};
 }
@@ -80,6 +99,10 @@ Box bounds(const Obstacle& o, const Placement& at) {
     case ObstacleShape::kMesh:
       local = o.surface->box();
       break;
+    case ObstacleShape::kWire:
+    case ObstacleShape::kPoints:
+      local = bounding_box(o.points);
+      break;
   }
   const Vec3 center = at.to_world(0.5 * (local.lo + local.hi));
   const Vec3 half = at.scale * (at.R.cwiseAbs() * (0.5 * local.size()));
@@ -97,6 +120,9 @@ double thickness(const Obstacle& o) {
       return 2 * o.half_size.minCoeff();
     case ObstacleShape::kMesh:
       return o.surface->box().size().minCoeff();
+    case ObstacleShape::kWire:
+    case ObstacleShape::kPoints:
+      return kInfinity;  // those who touch it look for it
   }
   return 0;
 }

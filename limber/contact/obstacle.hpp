@@ -1,4 +1,5 @@
-// Rigid things that bodies touch: planes, spheres, capsules, boxes and closed surfaces, still or scripted.
+// Rigid things that bodies touch: planes, spheres, capsules, boxes, closed surfaces, wires and nails, still
+// or scripted.
 #pragma once
 
 #include <limber/contact/closed_surface.hpp>
@@ -10,7 +11,7 @@
 
 namespace limber {
 
-enum class ObstacleShape { kPlane, kSphere, kCapsule, kBox, kMesh };
+enum class ObstacleShape { kPlane, kSphere, kCapsule, kBox, kMesh, kWire, kPoints };
 
 // From an obstacle's own frame to the world: x = origin + scale R y.
 struct Placement {
@@ -23,7 +24,7 @@ struct Placement {
 };
 
 // In its own frame: the half-space z < 0; the ball, the capsule along z, the box around the origin; the
-// surface.
+// surface; a polyline and points, which have no inside and touch nothing but cloth.
 struct Obstacle {
   std::string name;
   ObstacleShape shape = ObstacleShape::kPlane;
@@ -31,6 +32,8 @@ struct Obstacle {
   double half_length = 0;                        // capsule: from the origin to the centre of each cap [m]
   Vec3 half_size = Vec3::Zero();                 // box [m]
   std::shared_ptr<const ClosedSurface> surface;  // mesh
+  std::vector<Vec3> points;                      // wire: corners in order; points: tips of nails [m]
+  Vec3 axis = Vec3::UnitY();                     // points: where the nails point
   Placement start;                               // before it moves
   std::vector<MotionKey> motion;                 // about the origin of its own frame
   std::string interpolation = "smooth";

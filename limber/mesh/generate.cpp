@@ -5,8 +5,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <map>
 #include <numbers>
+#include <utility>
 
 namespace limber {
 namespace {
@@ -316,7 +320,62 @@ TetMesh make_torus(double radius, double tube_radius, double edge) {
   return mesh;
 }
 
-TriMesh make_rectangle(const Vec2& size, const std::array<Index, 2>& n) {
+namespace {
+
+// A number in [-1, 1] from an index: always the same one.
+double scatter(std::uint64_t k) {
+  k += 0x9e3779b97f4a7c15u;
+  k = (k ^ (k >> 30)) * 0xbf58476d1ce4e5b9u;
+  k = (k ^ (k >> 27)) * 0x94d049bb133111ebu;
+  return static_cast<double>((k ^ (k >> 31)) >> 11) / static_cast<double>(1ull << 52) - 1.0;
+}
+
+// Twice the area of the triangle a b c in the plane z = 0.
+double turn(const Vec3& a, const Vec3& b, const Vec3& c) {
+  return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
+}
+
+// Whether d lies in the circle through a, b, c (counter-clockwise), by more than rounding.
+bool in_circle(const Vec3& a, const Vec3& b, const Vec3& c, const Vec3& d) {
+  const Vec3 p = a - d, q = b - d, r = c - d;
+  const double det = p.squaredNorm() * (q[0] * r[1] - q[1] * r[0]) -
+                     q.squaredNorm() * (p[0] * r[1] - p[1] * r[0]) +
+                     r.squaredNorm() * (p[0] * q[1] - p[1] * q[0]);
+  return det > 1e-9 * std::max({p.squaredNorm(), q.squaredNorm(), r.squaredNorm()}) * std::abs(turn(a, b, c));
+}
+
+// Flips edges until the triangulation is Delaunay's.
+void make_delaunay(TriMesh& mesh) {
+  const std::vector<Vec3>& x = mesh.nodes;
+  for (bool changed = true; changed;) {
+    changed = false;
+    std::map<std::pair<Index, Index>, std::size_t> left;  // directed edge -> triangle
+    for (std::size_t t = 0; t < mesh.triangles.size(); ++t)
+      for (int k = 0; k < 3; ++k) left[{mesh.triangles[t][k], mesh.triangles[t][(k + 1) % 3]}] = t;
+    std::vector<std::uint8_t> touched(mesh.triangles.size(), 0);
+    for (const auto& [edge, t] : left) {
+      const auto other = left.find({edge.second, edge.first});
+      if (edge.first > edge.second || other == left.end() || touched[t] || touched[other->second]) continue;
+      Tri &one = mesh.triangles[t], &two = mesh.triangles[other->second];
+      const auto apex = [&](const Tri& tri) {
+        for (const Index i : tri)
+          if (i != edge.first && i != edge.second) return i;
+        return tri[0];
+      };
+      const Index a = edge.first, b = edge.second, c = apex(one), d = apex(two);
+      if (!in_circle(x[a], x[b], x[c], x[d])) continue;
+      if (!(turn(x[a], x[d], x[c]) > 0 && turn(x[d], x[b], x[c]) > 0)) continue;
+      touched[t] = touched[other->second] = 1;
+      one = {a, d, c};
+      two = {d, b, c};
+      changed = true;
+    }
+  }
+}
+
+}  // namespace
+
+TriMesh make_rectangle(const Vec2& size, const std::array<Index, 2>& n, RectanglePattern pattern) {
   for (int a = 0; a < 2; ++a) {
     require_length("rectangle", "size", size[a]);
     require(n[a] >= 2, fmt::format("rectangle: {} nodes along {}, expected at least 2", n[a], "xy"[a]));
@@ -332,10 +391,22 @@ TriMesh make_rectangle(const Vec2& size, const std::array<Index, 2>& n) {
       if (j == 0) mesh.node_sets["y0"].push_back(id);
       if (j == n[1] - 1) mesh.node_sets["y1"].push_back(id);
     }
+  if (pattern == RectanglePattern::kIrregular)
+    for (Index j = 1; j + 1 < n[1]; ++j)
+      for (Index i = 1; i + 1 < n[0]; ++i) {
+        const auto k = static_cast<std::uint64_t>(i + n[0] * j);
+        mesh.nodes[k][0] += 0.33 * scatter(2 * k) * size[0] / (n[0] - 1);
+        mesh.nodes[k][1] += 0.33 * scatter(2 * k + 1) * size[1] / (n[1] - 1);
+      }
   for (Index j = 0; j + 1 < n[1]; ++j)
     for (Index i = 0; i + 1 < n[0]; ++i) {
       const Index a = i + n[0] * j, b = a + 1, c = a + n[0], d = c + 1;
-      if ((i + j) % 2 == 0) {
+      if (pattern == RectanglePattern::kCrossed) {
+        const auto m = static_cast<Index>(mesh.nodes.size());
+        mesh.nodes.push_back(0.25 * (mesh.nodes[a] + mesh.nodes[b] + mesh.nodes[c] + mesh.nodes[d]));
+        for (const auto& side : {std::array{a, b}, std::array{b, d}, std::array{d, c}, std::array{c, a}})
+          mesh.triangles.push_back({side[0], side[1], m});
+      } else if ((i + j) % 2 == 0) {
         mesh.triangles.push_back({a, b, d});
         mesh.triangles.push_back({a, d, c});
       } else {
@@ -343,6 +414,7 @@ TriMesh make_rectangle(const Vec2& size, const std::array<Index, 2>& n) {
         mesh.triangles.push_back({b, d, c});
       }
     }
+  if (pattern == RectanglePattern::kIrregular) make_delaunay(mesh);
   return mesh;
 }
 

@@ -22,6 +22,12 @@ TetMesh make_torus(double radius, double tube_radius, double edge);
 
 // A plane rectangle in z = 0 with its least corner at the origin, two triangles per cell with alternating
 // diagonals, counter-clockwise seen from +z. Node (i, j) has index i + nx j. Node sets x0, x1, y0, y1.
-TriMesh make_rectangle(const Vec2& size, const std::array<Index, 2>& nodes);
+enum class RectanglePattern {
+  kRegular,
+  kCrossed,    // four triangles per cell, around a node in its middle; these nodes come last
+  kIrregular,  // nodes inside moved by up to a third of a cell, always the same way, and Delaunay triangles
+};
+TriMesh make_rectangle(const Vec2& size, const std::array<Index, 2>& nodes,
+                       RectanglePattern pattern = RectanglePattern::kRegular);
 
 }  // namespace limber

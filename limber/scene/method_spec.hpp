@@ -19,6 +19,8 @@ struct Capabilities {
   bool body_contact = false;  // bodies touch each other and themselves, where the scene asks for it
   bool plane = true;          // plane-strain bodies of triangles
   bool cloth = false;         // triangles in space
+  bool bending = false;       // cloth resists bending, where the scene gives it a stiffness
+  bool wires = false;         // obstacles without thickness: wires and nails
   bool cuts = true;           // the topology may change during a run
   bool free_bodies =
       true;  // a piece that nothing holds moves as a whole (inertia relief where it is condensed)

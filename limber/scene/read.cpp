@@ -195,6 +195,7 @@ BodySpec read_body(const Node& node) {
     g.tube_radius = mesh.value.value("tube_radius", g.tube_radius);
     g.length = mesh.value.value("length", g.length);
     g.edge = mesh.value.value("edge", g.edge);
+    g.pattern = mesh.value.value("pattern", g.pattern);
     out.generate = g;
   }
   out.refine = static_cast<int>(node.number("refine"));
@@ -232,6 +233,8 @@ BodySpec read_body(const Node& node) {
     out.element_sets.emplace_back(key, read_selection(node["element_sets"][key]));
   out.elements = node.text("elements");
   out.thickness = node.number("thickness");
+  out.bending = node.number("bending");
+  out.area_density = node.maybe("area_density");
   out.velocity = read_node_vectors(node["velocity"]);
   out.angular_velocity = node.vec3("angular_velocity");
   out.initial_file = node.text("initial");
@@ -283,6 +286,8 @@ ObstacleSpec read_obstacle(const Node& node) {
   out.name = node.text("name");
   out.shape = node.text("shape");
   out.point = node.vec3("point", out.point);
+  if (node.has("points"))
+    for (const auto& p : node.value.at("points")) out.points.emplace_back(p[0], p[1], p[2]);
   out.normal = node.vec3("normal", out.normal);
   out.size = node.vec3("size", out.size);
   out.end = node.vec3("end", out.end);

@@ -96,6 +96,7 @@ struct GenerateSpec {
   std::string shape;  // "box", "bar", "sphere", "capsule", "cylinder", "torus", "rectangle" (triangles)
   Vec3 size = Vec3::Ones();                                // box: edge lengths [m]
   std::array<Index, 3> nodes{2, 2, 2};                     // box: nodes per edge
+  std::string pattern = "regular";                         // rectangle: "regular", "crossed", "irregular"
   double radius = 0.05, tube_radius = 0.02, length = 0.1;  // [m]
   double edge = 0.01;                                      // target edge length for round shapes [m]
 };
@@ -114,6 +115,8 @@ struct BodySpec {
   std::vector<std::pair<std::string, Selection>> node_sets, element_sets;  // further named sets
   std::string elements = "auto";         // what triangles are: "auto" (plane strain) or "cloth"
   double thickness = 0.01;               // bodies of triangles [m]
+  double bending = 0;                    // cloth: stiffness of a hinge, beta [N m]
+  std::optional<double> area_density;    // bodies of triangles: in place of density times thickness [kg/m^2]
   NodeVectors velocity;                  // initial [m/s]
   Vec3 angular_velocity = Vec3::Zero();  // initial, about the centre of mass, added to `velocity` [rad/s]
   std::string initial_file;  // optional mesh with the same nodes: initial positions differ from rest
@@ -157,7 +160,8 @@ struct EventSpec {
 };
 
 struct ObstacleSpec {
-  std::string name, shape;  // "plane", "sphere", "capsule", "box", "mesh"
+  std::string name, shape;   // "plane", "sphere", "capsule", "box", "mesh", "wire", "points"
+  std::vector<Vec3> points;  // wire: its corners in order; points: the tips of nails [m]
   Vec3 point = Vec3::Zero(), normal = Vec3::UnitY(), size = Vec3::Ones(), end = Vec3::Zero();
   double radius = 0.1;
   std::string mesh_file;
@@ -175,8 +179,8 @@ struct ContactSpec {
 };
 
 struct OutputSpec {
-  Index every = 1;                   // record a frame every this many steps
-  Index checkpoint_every = 100;      // steps
+  Index every = 1;                    // record a frame every this many steps
+  Index checkpoint_every = 100;       // steps
   bool vtu = false, surface = false;  // frames/*.vtu; surface/*.ply
   std::vector<std::string> fields{"displacement", "velocity", "energy_density"};
   std::vector<std::string> bodies;  // empty: all

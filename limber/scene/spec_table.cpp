@@ -57,6 +57,11 @@ constexpr Entry kEntries[] = {
     {.path = "/bodies/*/mesh[box,bar]/nodes", .type = kIntegers, .fallback = "[2, 2, 2]", .range = within(2, 1000), .aliases = "resolution divisions", .text = "Nodes along each edge."},
     {.path = "/bodies/*/mesh[rectangle]/size", .type = kNumbers, .unit = "m", .fallback = "[1, 1]", .range = above(0), .count = 2, .text = "Edge lengths, from the origin."},
     {.path = "/bodies/*/mesh[rectangle]/nodes", .type = kIntegers, .fallback = "[2, 2]", .range = within(2, 10000), .count = 2, .text = "Nodes along each edge."},
+    {.path = "/bodies/*/mesh[rectangle]/pattern", .type = kEnum, .fallback = "\"regular\"", .values = "regular crossed irregular",
+     .meanings = "two triangles per cell with alternating diagonals; the default\n"
+                 "four triangles per cell around a node in its middle\n"
+                 "the nodes inside moved at random (always the same way), and Delaunay triangles",
+     .text = "How the rectangle is divided."},
     {.path = "/bodies/*/mesh[sphere,capsule,cylinder,torus]/radius", .type = kNumber, .unit = "m", .fallback = "0.05", .range = above(0), .text = "Radius; of a torus, from its centre to the middle of the tube."},
     {.path = "/bodies/*/mesh[torus]/tube_radius", .type = kNumber, .unit = "m", .fallback = "0.02", .range = above(0), .text = "Radius of the tube."},
     {.path = "/bodies/*/mesh[capsule,cylinder]/length", .type = kNumber, .unit = "m", .fallback = "0.1", .range = above(0), .aliases = "height", .text = "Length of the straight part."},
@@ -68,9 +73,11 @@ constexpr Entry kEntries[] = {
     {.path = "/bodies/*/translation", .type = kNumbers, .unit = "m", .fallback = "[0, 0, 0]", .aliases = "position offset", .text = "Displacement, last."},
     {.path = "/bodies/*/elements", .type = kEnum, .fallback = "\"auto\"", .values = "auto cloth",
      .meanings = "triangles in a plane z = constant are a plane-strain body, which stays in it; the default\n"
-                 "triangles anywhere are a membrane in space; no bending stiffness yet",
+                 "triangles anywhere are a membrane in space; with the method cloth they bend as well",
      .aliases = "element kind", .text = "What the triangles of a mesh are."},
     {.path = "/bodies/*/thickness", .type = kNumber, .unit = "m", .fallback = "0.01", .range = above(0), .text = "Of a body of triangles; without effect on tetrahedra."},
+    {.path = "/bodies/*/bending", .type = kNumber, .unit = "N m", .fallback = "0", .range = at_least(0), .text = "Cloth: bending stiffness beta of its hinges, 3/4 beta |e|^2/(A0 + A1) |n0 - n1|^2; for the method cloth."},
+    {.path = "/bodies/*/area_density", .type = kNumber, .unit = "kg/m^2", .range = above(0), .text = "Of a body of triangles: mass per area, in place of material/density times thickness."},
     {.path = "/bodies/*/material", .type = kObject, .fallback = "{}", .text = "What the body is made of."},
     {.path = "/bodies/*/material/model", .type = kEnum, .fallback = "\"stable-neo-hookean\"", .values = "stable-neo-hookean stable-neo-hookean-log corotational fixed-corotated arap st-venant-kirchhoff",
      .meanings = "mu/2 (Ic - 3) + L/2 (J - a)^2; survives inversion; the default\n"
@@ -255,9 +262,14 @@ constexpr Entry kEntries[] = {
     {.path = "/obstacles", .type = kArray, .fallback = "[]", .aliases = "colliders", .text = "Rigid things that bodies touch."},
     {.path = "/obstacles/*", .type = kObject, .text = "One obstacle."},
     {.path = "/obstacles/*/name", .type = kString, .fallback = "\"\"", .text = "For messages and the page; made from its shape when empty."},
-    {.path = "/obstacles/*/shape", .type = kTag, .required = true, .values = "plane sphere capsule box mesh", .aliases = "type", .text = "What it is."},
+    {.path = "/obstacles/*/shape", .type = kTag, .required = true, .values = "plane sphere capsule box mesh wire points",
+     .meanings = "a half-space\na ball\na cylinder with round ends\na box\na closed surface\n"
+                 "a polyline without thickness, for the method cloth\ntips of nails, for the method cloth",
+     .aliases = "type", .text = "What it is."},
     {.path = "/obstacles/*[plane,sphere,capsule,box]/point", .type = kNumbers, .unit = "m", .fallback = "[0, 0, 0]", .aliases = "center centre position", .text = "A point of the plane, the centre of the sphere or box, one end of the capsule."},
-    {.path = "/obstacles/*[plane]/normal", .type = kNumbers, .fallback = "[0, 1, 0]", .text = "Points to where bodies may be."},
+    {.path = "/obstacles/*[wire,points]/points", .type = kArray, .required = true, .least = 1, .most = 10000, .text = "Corners of the wire in order; tips of the nails."},
+    {.path = "/obstacles/*[wire,points]/points/*", .type = kNumbers, .unit = "m", .text = "One point."},
+    {.path = "/obstacles/*[plane,points]/normal", .type = kNumbers, .fallback = "[0, 1, 0]", .text = "Points to where bodies may be; of nails: where they point."},
     {.path = "/obstacles/*[capsule]/end", .type = kNumbers, .unit = "m", .fallback = "[0, 0, 0]", .text = "The other end."},
     {.path = "/obstacles/*[sphere,capsule]/radius", .type = kNumber, .unit = "m", .fallback = "0.1", .range = above(0), .text = "Radius."},
     {.path = "/obstacles/*[box]/size", .type = kNumbers, .unit = "m", .fallback = "[1, 1, 1]", .range = above(0), .text = "Edge lengths."},

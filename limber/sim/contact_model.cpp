@@ -64,10 +64,28 @@ Obstacle make_obstacle(const ObstacleSpec& spec, const std::string& folder, doub
         std::move(mesh), fmt::format("{}: mesh \"{}\"", describe(spec), spec.mesh_file));
     o.start.R = rotation_of(spec.rotation);
     o.start.origin = spec.translation;
+  } else if (spec.shape == "wire" || spec.shape == "points") {
+    o.shape = spec.shape == "wire" ? ObstacleShape::kWire : ObstacleShape::kPoints;
+    o.points = spec.points;
+    o.start.origin.setZero();
+    if (spec.points.empty() || (spec.shape == "wire" && spec.points.size() < 2))
+      throw Error(ErrorKind::kInput, fmt::format("{}: found {} points, expected at least {}", describe(spec),
+                                                 spec.points.size(), spec.shape == "wire" ? 2 : 1));
+    for (std::size_t k = 1; k < spec.points.size() && spec.shape == "wire"; ++k)
+      if (!((spec.points[k] - spec.points[k - 1]).norm() > 0))
+        throw Error(ErrorKind::kInput,
+                    fmt::format("{}: its points {} and {} are the same, expected a wire of "
+                                "pieces that have a length",
+                                describe(spec), k - 1, k));
+    if (!(spec.normal.norm() > 0))
+      throw Error(ErrorKind::kInput,
+                  fmt::format("{}: its normal is zero: nails must point somewhere", describe(spec)));
+    o.axis = spec.normal.normalized();
   } else {
-    throw Error(ErrorKind::kInput,
-                fmt::format("{}: \"{}\" is not a shape; expected plane, sphere, capsule, box or mesh",
-                            describe(spec), spec.shape));
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("{}: \"{}\" is not a shape; expected plane, sphere, capsule, box, mesh, wire or points",
+                    describe(spec), spec.shape));
   }
   return o;
 }

@@ -58,7 +58,7 @@ void dump_failure(const RunFolder& folder, const Simulation& simulation, const s
   write_checkpoint(folder.file("failure.lmc"), c);
   StepInput input;
   script_input(simulation.model(), c.state, simulation.scene().h, input);
-  const Diagnostics d = measure(simulation.model(), c.state, input.activation);
+  const Diagnostics d = simulation.measured(input.activation);
   nlohmann::ordered_json report{{"why", why},
                                 {"step", c.state.step},
                                 {"t", c.state.t},

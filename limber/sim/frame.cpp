@@ -1,4 +1,5 @@
 #include <limber/core/parallel.hpp>
+#include <limber/core/rotation.hpp>
 #include <limber/fem/assemble.hpp>
 #include <limber/io/mesh_io.hpp>
 #include <limber/io/vtu.hpp>
@@ -14,6 +15,8 @@
 #include <Eigen/LU>
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 
 namespace limber {
 namespace {
@@ -95,6 +98,37 @@ std::vector<Tet> shown_elements(const Simulation& simulation) {
   const std::vector<Tet> links = ShownLinks(simulation).triangles;
   out.insert(out.end(), links.begin(), links.end());
   return out;
+}
+
+// A cone or prism of six sides from a to b.
+void draw_rod(const Vec3& a, const Vec3& b, double radius_a, double radius_b, std::vector<Vec3>& nodes,
+              std::vector<Tri>& triangles) {
+  const Mat3 R = turn_between<double>(Vec3::UnitZ(), (b - a).normalized()).toRotationMatrix();
+  const auto first = static_cast<Index>(nodes.size());
+  constexpr Index kSides = 6;
+  for (Index k = 0; k < kSides; ++k) {
+    const double angle = 2 * std::numbers::pi * k / kSides;
+    const Vec3 side = R * Vec3(std::cos(angle), std::sin(angle), 0);
+    nodes.push_back(a + radius_a * side);
+    nodes.push_back(b + radius_b * side);
+  }
+  nodes.push_back(a);
+  nodes.push_back(b);
+  const Index end_a = first + 2 * kSides, end_b = end_a + 1;
+  for (Index k = 0; k < kSides; ++k) {
+    const Index p = first + 2 * k, q = first + 2 * ((k + 1) % kSides);
+    triangles.insert(triangles.end(),
+                     {Tri{p, q, q + 1}, Tri{p, q + 1, p + 1}, Tri{end_a, q, p}, Tri{end_b, p + 1, q + 1}});
+  }
+}
+
+void draw_points(const Obstacle& o, double radius, std::vector<Vec3>& nodes, std::vector<Tri>& triangles) {
+  for (std::size_t k = 0; k < o.points.size(); ++k) {
+    if (o.shape == ObstacleShape::kPoints)
+      draw_rod(o.points[k] - 12 * radius * o.axis, o.points[k], radius, 0.02 * radius, nodes, triangles);
+    else if (k > 0)
+      draw_rod(o.points[k - 1], o.points[k], radius, radius, nodes, triangles);
+  }
 }
 
 }  // namespace
@@ -225,6 +259,12 @@ ReplayHeader replay_header(const Simulation& simulation, const std::vector<Obsta
         shown.shape = "mesh";
         shown.nodes = o.surface->mesh().nodes;
         shown.triangles = o.surface->mesh().triangles;
+        break;
+      case ObstacleShape::kWire:
+      case ObstacleShape::kPoints:
+        // Drawn with a thickness, that one can see them.
+        shown.shape = "mesh";
+        draw_points(o, 0.004 * model.size, shown.nodes, shown.triangles);
         break;
     }
     out.obstacles.push_back(std::move(shown));

@@ -55,6 +55,8 @@ std::vector<std::string> capability_names(const Capabilities& can) {
   add(can.bodies, "soft bodies");
   add(can.bodies && can.plane, "plane strain");
   add(can.bodies && can.cloth, "cloth");
+  add(can.bodies && can.bending, "bending");
+  add(can.wires, "wires and nails");
   add(can.links, can.bodies ? "links" : "links alone");
   add(can.obstacles, "obstacles");
   add(can.body_contact, "contact between bodies");

@@ -125,7 +125,11 @@ std::variant<TetMesh, TriMesh> generate(const BodySpec& spec) {
   if (g.shape == "capsule") return make_capsule(g.radius, g.length, g.edge);
   if (g.shape == "cylinder") return make_cylinder(g.radius, g.length, g.edge);
   if (g.shape == "torus") return make_torus(g.radius, g.tube_radius, g.edge);
-  if (g.shape == "rectangle") return make_rectangle(g.size.head<2>(), {g.nodes[0], g.nodes[1]});
+  if (g.shape == "rectangle")
+    return make_rectangle(g.size.head<2>(), {g.nodes[0], g.nodes[1]},
+                          g.pattern == "crossed"     ? RectanglePattern::kCrossed
+                          : g.pattern == "irregular" ? RectanglePattern::kIrregular
+                                                     : RectanglePattern::kRegular);
   throw Error(ErrorKind::kInput, fmt::format("body \"{}\": \"{}\" is not a shape", spec.name, g.shape));
 }
 
@@ -138,7 +142,8 @@ double expected_elements(const GenerateSpec& g) {
   using std::numbers::pi;
   if (g.shape == "box" || g.shape == "bar")
     return 6.0 * (g.nodes[0] - 1.0) * (g.nodes[1] - 1.0) * (g.nodes[2] - 1.0);
-  if (g.shape == "rectangle") return 2.0 * (g.nodes[0] - 1.0) * (g.nodes[1] - 1.0);
+  if (g.shape == "rectangle")
+    return (g.pattern == "crossed" ? 4.0 : 2.0) * (g.nodes[0] - 1.0) * (g.nodes[1] - 1.0);
   double volume = 0;
   if (g.shape != "torus" && g.shape != "cylinder") volume += 4 * pi / 3 * std::pow(g.radius, 3);
   if (g.shape == "capsule" || g.shape == "cylinder") volume += pi * g.radius * g.radius * g.length;
@@ -257,6 +262,8 @@ std::vector<ElementMaterial> materials(const Scene& scene, const BodySpec& spec,
   set(spec.material.young, all, &ElementMaterial::young);
   set(spec.material.poisson, all, &ElementMaterial::poisson);
   set(spec.material.density, all, &ElementMaterial::density);
+  if (spec.area_density && has_thickness(mesh.kind))
+    for (ElementMaterial& m : out) m.density = *spec.area_density / spec.thickness;
   if (spec.material.fibre) set_fibre(*spec.material.fibre, all);
   for (const RegionSpec& region : spec.regions) {
     const std::vector<Index> where = select(region.elements, center, mesh.element_sets);

@@ -106,7 +106,7 @@ bool Recorder::measures() const {
 
 void Recorder::write_row(const StepReport* report, double seconds, const StepInput& input) {
   const bool measured = measures();
-  if (measured) diagnostics_ = measure(simulation_.model(), simulation_.state(), input.activation);
+  if (measured) diagnostics_ = simulation_.measured(input.activation);
   const Diagnostics& d = diagnostics_;
   const StepReport none;
   const StepReport& r = report ? *report : none;

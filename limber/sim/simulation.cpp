@@ -52,6 +52,19 @@ void check_method_fits(const Model& model, const MethodSpec& method) {
                   fmt::format("/method/type: \"{}\" does not move cloth, and \"{}\" is some", method.name,
                               body.name));
   }
+  for (const BodySpec& body : model.scene->bodies)
+    if (body.bending > 0 && !method.can.bending)
+      throw Error(
+          ErrorKind::kInput,
+          fmt::format("/method/type: \"{}\" has no bending stiffness, and \"{}\" has {} N m; take the "
+                      "method cloth, or leave \"bending\" out",
+                      method.name, body.name, body.bending));
+  for (const Obstacle& o : model.contact.obstacles)
+    if ((o.shape == ObstacleShape::kWire || o.shape == ObstacleShape::kPoints) && !method.can.wires)
+      throw Error(ErrorKind::kInput,
+                  fmt::format("/method/type: \"{}\" does not see obstacles without thickness, and \"{}\" is "
+                              "one; take a thin capsule, or the method cloth",
+                              method.name, o.name));
 }
 
 // What in a state from a file does not fit the model of its topology; empty: all fits.
@@ -111,6 +124,12 @@ Diagnostics measure(const Model& model, const State& state, const std::vector<do
   if (mass > 0) d.center_of_mass /= mass;
   d.elastic = fem::elastic_energy(*model.elements, state.x, activation);
   d.contact = contact_energy(model, state);
+  return d;
+}
+
+Diagnostics Simulation::measured(const std::vector<double>& activation) const {
+  Diagnostics d = limber::measure(*model_, state(), activation);
+  stepper_->measure(*model_, state_, d);
   return d;
 }
 
@@ -254,7 +273,7 @@ void Simulation::apply(const TopologyChange& change) {
   carry_state(*model_, change, next);
   auto model = std::make_shared<const Model>(with_topology(*base_, *next.topology));
   std::unique_ptr<Stepper> stepper = make_stepper(*model);
-  if (!next.memory.empty()) stepper->carry(*model, change, next);
+  if (change.memory.empty() && !next.memory.empty()) stepper->carry(*model, change, next);
   use(std::move(model), std::move(stepper));
   state_ = std::move(next);
 }

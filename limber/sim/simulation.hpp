@@ -12,18 +12,7 @@
 
 namespace limber {
 
-// Energies and momenta of a state, measured the same way for every method.
-struct Diagnostics {
-  // [J]; links and their springs included; gravity is potential energy, zero at the origin
-  double kinetic = 0, elastic = 0, gravity = 0;
-  double contact = 0;  // of the penalty springs [J]
-  double total() const { return kinetic + elastic + gravity + contact; }
-  Vec3 momentum = Vec3::Zero();          // [kg m/s]
-  Vec3 angular_momentum = Vec3::Zero();  // about the origin [kg m^2/s]
-  Vec3 center_of_mass = Vec3::Zero();    // [m]
-  double max_displacement = 0;           // from the rest shape [m]
-  double max_speed = 0;                  // [m/s]
-};
+// Of the nodes and links, with lumped masses and the elements' energy.
 Diagnostics measure(const Model& model, const State& state, const std::vector<double>& activation);
 
 // What a program adds to the scene's script between steps. Members of size 0 add nothing.
@@ -85,6 +74,8 @@ class Simulation {
   const MatX* basis() const { return stepper_->basis(); }
   const VecX* coordinates() const { return stepper_->coordinates(state_); }
   const VecX* velocity_coordinates() const { return stepper_->velocity_coordinates(state_); }
+  // Energies and momenta of now: measure() above, put right by a method whose motion is more than its nodes'.
+  Diagnostics measured(const std::vector<double>& activation) const;
   // Messages about events since the last call ("cut ... separated 120 faces"), for the log.
   std::vector<std::string> take_notices();
 

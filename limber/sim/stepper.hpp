@@ -3,6 +3,7 @@
 
 #include <limber/core/phase_clock.hpp>
 #include <limber/core/types.hpp>
+#include <limber/sim/diagnostics.hpp>
 #include <limber/sim/state.hpp>
 #include <limber/sim/topology.hpp>
 
@@ -66,6 +67,10 @@ class Stepper {
   virtual ~Stepper() = default;
   virtual StepReport step(const Model& model, State& state, const StepInput& input) = 0;
   virtual MethodFields fields(const Model&, const State&) const { return {}; }
+
+  // Puts right what was measured at the nodes, where the motion is more than that of nodes with lumped masses
+  // on the model's rest shape (cloth that slides through its nodes, energies of its own).
+  virtual void measure(const Model&, const State&, Diagnostics&) const {}
 
   // What in the method's memory does not fit the model, of a state that comes from a file; empty: all fits.
   virtual std::string misfit(const Model&, const State&) const { return {}; }

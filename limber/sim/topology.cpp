@@ -113,6 +113,8 @@ std::uint64_t digest_of(const TopologyChange& change) {
 Topology compose(const Topology* before, TopologyChange change) {
   Topology out;
   static_cast<TopologyChange&>(out) = std::move(change);
+  out.x = out.v = VecX();
+  out.memory = {};
   if (before) {
     out.nodes = compose(before->nodes, out.nodes);
     out.element_values = compose(before->element_values, out.element_values);
@@ -152,6 +154,11 @@ std::string misfit(const Model& model, const TopologyChange& change) {
   if (why.empty())
     why = transfer_misfit("elements", change.element_values, change.elements.size(), old_elements);
   if (!why.empty()) return why;
+  const auto dofs = static_cast<Eigen::Index>(3 * change.rest.size());
+  for (const VecX* given : {&change.x, &change.v})
+    if (given->size() != 0 && (given->size() != dofs || !given->allFinite()))
+      return fmt::format("it gives {} numbers for positions or velocities, expected {} finite ones",
+                         given->size(), dofs);
   for (const Vec3& x : change.rest)
     if (!x.allFinite()) return "a rest position is not finite";
   const auto n = static_cast<Index>(change.rest.size());
@@ -260,10 +267,13 @@ void carry_state(const Model& before, const TopologyChange& change, State& state
       if (const Anchor* a = find_anchor(old, change.nodes.main(i), static_cast<Index>(o)))
         anchors.push_back({i, a->obstacle, a->point});
   store_anchors(anchors, state);
-  state.x = change.nodes.apply3(state.x);
-  state.v = change.nodes.apply3(state.v);
+  state.x = change.x.size() > 0 ? change.x : change.nodes.apply3(state.x);
+  state.v = change.v.size() > 0 ? change.v : change.nodes.apply3(state.v);
   state.topology = std::make_shared<const Topology>(compose(state.topology.get(), change));
   state.epoch += 1;
+  if (change.memory.empty()) return;
+  state.memory = change.memory;
+  state.memory.set_epoch(state.epoch);
 }
 
 }  // namespace limber

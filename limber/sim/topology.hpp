@@ -4,6 +4,7 @@
 
 #include <limber/core/types.hpp>
 #include <limber/mesh/mesh.hpp>
+#include <limber/sim/memory.hpp>
 
 #include <cstdint>
 #include <span>
@@ -50,6 +51,11 @@ struct TopologyChange {
   std::vector<Tet> elements;  // in new node numbers; those of a body together, bodies in their order
   Transfer nodes, element_values;
   std::string what;  // for the log: "cut: separated 120 faces"
+  // Where the method that asks for the change knows better than weighted sums: positions and velocities of
+  // the new nodes, 3n, and its memory, which is then not carried over. Empty: weighted sums, and
+  // Stepper::carry. No part of a Topology: what they say is in the State at once.
+  VecX x = {}, v = {};
+  MethodMemory memory = {};
 };
 
 // All changes since the beginning as one: with the scene it makes the model of this epoch. Part of the State.

@@ -193,7 +193,7 @@ class PySimulation {
 
   py::dict measure_state() const {
     const Use use(busy_);
-    const Diagnostics d = measure(simulation_->model(), simulation_->state(), input().activation);
+    const Diagnostics d = simulation_->measured(input().activation);
     py::dict out;
     out["kinetic"] = d.kinetic;
     out["elastic"] = d.elastic;
