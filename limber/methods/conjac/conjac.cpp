@@ -10,6 +10,7 @@
 #include <limber/methods/conjac/condensation.hpp>
 #include <limber/methods/conjac/dynamic_nodes.hpp>
 #include <limber/methods/conjac/energy_guard.hpp>
+#include <limber/methods/conjac/free_spin.hpp>
 #include <limber/methods/conjac/memory.hpp>
 #include <limber/methods/conjac/options.hpp>
 #include <limber/methods/conjac/rigid_motion.hpp>
@@ -81,7 +82,10 @@ class ConJac final : public Stepper {
       filter_velocities(model, state, in);
       finish_contacts(model, contact_, in.h, state, report);
     }
-    if (condensation_->has_modes()) condensation_->keep(memory(state).modes);
+    if (condensation_->has_modes()) {
+      condensation_->keep(memory(state).modes);
+      turn_shapes(model, now.spins, now.turns, memory(state).modes.shapes);
+    }
     if (state.step == 0 && !stays) tell_missed(now, state);
     tell(now, state, stays);
     return report;
@@ -151,10 +155,14 @@ class ConJac final : public Stepper {
     EnergyGuard::Balance balance = {};  // of the guarded rule
     bool switched = false;              // other nodes are dynamic than in the last step
     bool roused = false;                // regions have woken up in this step
+    std::vector<FreeSpin> spins = {};   // pieces that spin freely, and
+    std::vector<Turn> turns = {};       // how far they turned
   };
 
   static ConJacMemory& memory(State& state) { return memory_of<ConJacMemory>(state); }
   bool guarded() const { return options_.rule == TimeRule::kGuarded; }
+  // Eq. 11 stays the paper's, where a free body loses its spin as it does in the full space.
+  bool turns() const { return options_.rule != TimeRule::kLinearImplicit && !links_; }
 
   EnergyGuard::Step judged(const Now& now, const Linearisation& at) {
     return {now.model, now.in, contact_, now.start, now.balance, at, condensation_->w, clock_};
@@ -246,21 +254,28 @@ class ConJac final : public Stepper {
     Condensation& c = *condensation_;
     const StepStart& start = now.start;
     const double h = now.in.h;
-    const VecX x = start.x + fraction * h * start.v;
+    at.fraction = fraction;
+    at.x = start.x;
+    at.v = start.v;
+    at.spins.clear();
+    if (turns()) at.spins = free_spins(now.model, start, now.held, contact_);
+    if (fraction > 0) at.x += fraction * h * start.v;
+    turn_to(now.model, fraction, h, start, at.spins, at.x, at.v);
+    const VecX& x = at.x;
     if (!c.assemble(x, now.in, contact_, clock_)) return false;
     now.report.inverted = c.system.inverted;
-    at.fraction = fraction;
     at.loads = external_force(now.model, now.in);
     at.force = c.system.f + at.loads;
     at.closing.setZero(x.size());
     contact_.add_force(x, (1 - fraction) * h, at.force, at.closing);
     at.correction = at.force;
-    relieve_inertia(now.model, start.x, start.v, now.held, at.correction);
+    relieve_inertia(now.model, at.x, at.v, now.held, at.correction);
     at.force += at.closing;
-    const bool condensed =
-        c.condense(memory(state).dynamic, contact_, at.force, start.v, at.correction, clock_);
+    add_frame_force(now.model, at.spins, at.v, at.force);
+    const bool condensed = c.condense(memory(state).dynamic, contact_, at.force, at.v, at.correction, clock_);
     if (c.shifts > 0) now.report.fallbacks["shifted_stiffness"] += c.shifts;
     if (!condensed) return false;
+    leave_out_rigid(now.model, at.spins, at.x, at.correction);
     now.report.extra["drift"] = at.correction.size() ? at.correction.cwiseAbs().maxCoeff() : 0.0;  // [m]
     // Nodes that will touch go all the way to the surface.
     if (!at.closing.isZero(0)) {
@@ -270,7 +285,7 @@ class ConJac final : public Stepper {
     auto phase = clock_.phase("reduced");
     at.reduced.pieces.clear();
     VecX k_p = VecX::Zero(c.unknowns);
-    if (fraction > 0) k_p = c.restrict_stiffness_times(start.v - c.w);
+    if (fraction > 0) k_p = c.restrict_stiffness_times(at.v - c.w);
     for (const CondensedPiece& piece : c.pieces()) {
       ReducedSystem& reduced = at.reduced.pieces.emplace_back();
       reduced.h = h;
@@ -321,9 +336,16 @@ class ConJac final : public Stepper {
     MatX y(motion.velocity.size(), 2);
     y << motion.velocity, motion.displacement;
     const MatX moved = c.extend(y);
-    return {now.start.x + now.in.h * c.w + (share * options_.gamma) * at.correction + share * at.closing +
-                moved.col(1),
-            c.w + moved.col(0), motion, at.reduced.dissipation(motion)};
+    Moved end{now.start.x + now.in.h * c.w + (share * options_.gamma) * at.correction + share * at.closing +
+                  moved.col(1),
+              c.w + moved.col(0),
+              motion,
+              at.reduced.dissipation(motion),
+              {}};
+    if (!at.spins.empty())
+      end.turns = turn_back({now.model, now.start, at.x, at.loads, now.in.h}, at.spins, moved.col(1),
+                            (share * options_.gamma) * at.correction, end.x, end.v);
+    return end;
   }
 
   // Section 5.1: further quasi-Newton steps of the quasistatic nodes with the same factor. A step that would
@@ -338,6 +360,7 @@ class ConJac final : public Stepper {
       relieve_inertia(now.model, moved.x, moved.v, now.held, step);
       inertia -= step;  // M a: a load like any other while the body accelerates as a whole
       condensation_->solve_quasistatic(step);
+      leave_out_rigid(now.model, at.spins, moved.x, step);
       const VecX x = moved.x + step;
       const fem::Assembled& there = elastic_.at(now.model, x, now.in.activation);
       const double contact = contact_.potential(x) - contact_.potential(moved.x);
@@ -346,11 +369,12 @@ class ConJac final : public Stepper {
         return;
       }
       moved.x = x;
+      keep_spin(now.model, at.spins, moved.turns, moved.x, moved.v);
     }
   }
 
   // The state at the end of the step.
-  void finish(const Now& now, const Linearisation& at, Moved& moved, State& state) {
+  void finish(Now& now, const Linearisation& at, Moved& moved, State& state) {
     if (guarded()) {
       // A region that has just become quasistatic is on its way to its equilibrium, and loses energy for
       // good.
@@ -358,6 +382,8 @@ class ConJac final : public Stepper {
       memory(state).energy_excess = guard_.settle(judged(now, at), give_back, moved);
     }
     if (condensation_->has_modes()) tell_modes(now, at, moved);
+    now.spins = at.spins;
+    now.turns = std::move(moved.turns);
     state.x = std::move(moved.x);
     state.v = std::move(moved.v);
     if (links_) links_->place(state);

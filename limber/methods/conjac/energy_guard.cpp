@@ -16,6 +16,7 @@ constexpr std::array kThetas{0.5, 0.55, 0.65, 0.8, 1.0};
 constexpr double kTouchingTheta = 0.55;
 constexpr double kEnergyTolerance = 1e-3;  // of elastic plus kinetic energy
 constexpr double kTouchingTolerance = 1e-9;
+constexpr double kRounding = 1e-12;      // of the kinetic energy: a body that begins to fall has no other
 constexpr double kReturnedShare = 0.25;  // of the kinetic energy, per step
 constexpr int kMostHalvings = 12;
 
@@ -57,7 +58,7 @@ std::optional<Moved> EnergyGuard::advance(const Step& step, const Move& move, St
   for (const double theta : kThetas) {
     if (theta < least) continue;
     Moved moved = move(step.at.reduced.theta(theta), 1);
-    if (gain(step, moved) > tolerated) continue;
+    if (gain(step, moved) > tolerated + kRounding * kinetic_energy(step.model, moved.v)) continue;
     if (theta > least) ++report.fallbacks["damped_step"];
     return moved;
   }
