@@ -1,5 +1,6 @@
 #include <limber/methods/methods.hpp>
 
+#include <limber/methods/cloth/cloth.hpp>
 #include <limber/methods/conjac/conjac.hpp>
 #include <limber/methods/implicit/implicit.hpp>
 #include <limber/methods/joints/joints.hpp>
@@ -18,6 +19,7 @@ std::span<const Method* const> built_in_methods() {
       &implicit_method,  //
       &mixed_method,     //
       &rigidify_method,  //
+      &cloth_method,     //
       &joints_method,
   };
   return kMethods;
