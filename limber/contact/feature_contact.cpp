@@ -99,8 +99,8 @@ class FeatureDetector {
     for (std::size_t i = 0; i < next_.size(); ++i) next_[i] = s_.x[i] + (h_ / area[i]) * sum[i];
   }
 
-  static BoxTree tree_of(const std::vector<MovingPiece>& pieces) {
-    std::vector<Box> boxes;
+  // The tree over the pieces, whose boxes it leaves in `boxes`.
+  static BoxTree tree_of(const std::vector<MovingPiece>& pieces, std::vector<Box>& boxes) {
     for (const MovingPiece& p : pieces) {
       Box box;
       for (int k = 0; k < 2; ++k) {
@@ -125,7 +125,8 @@ class FeatureDetector {
 
   void find_lines() {
     if (lines_.empty()) return;
-    const BoxTree tree = tree_of(lines_);
+    std::vector<Box> boxes;
+    const BoxTree tree = tree_of(lines_, boxes);
     std::vector<Index> found;
     // Every edge once: from its lower side, or from the only one.
     struct Half {
@@ -144,7 +145,9 @@ class FeatureDetector {
     for (std::size_t k = 0; k < halves.size(); ++k) {
       const Half& e = halves[k];
       if (k > 0 && halves[k - 1].a == e.a && halves[k - 1].b == e.b) continue;
-      tree.find(swept({e.a, e.b}), margin_, found);
+      const Box box = swept({e.a, e.b});
+      tree.find(box, margin_, found);
+      std::erase_if(found, [&](Index i) { return !overlap(boxes[i], box, margin_); });
       if (found.empty()) continue;
       const bool two = k + 1 < halves.size() && halves[k + 1].a == e.a && halves[k + 1].b == e.b;
       std::sort(found.begin(), found.end());
@@ -227,7 +230,8 @@ class FeatureDetector {
     std::vector<std::vector<std::int64_t>> taken(set_.size());  // patches that have a vertex there
     for (Index i = 0; i < s_.vertices(); ++i)
       if (s_.eol(i) && !set_[s_.feature[i]].line()) taken[s_.feature[i]].push_back(s_.patch[i]);
-    const BoxTree tree = tree_of(points_);
+    std::vector<Box> boxes;
+    const BoxTree tree = tree_of(points_, boxes);
     std::vector<Index> found;
     struct Best {
       FeatureContact contact;
@@ -237,7 +241,9 @@ class FeatureDetector {
     std::vector<std::vector<Best>> best(points_.size());
     for (Index f = 0; f < s_.faces(); ++f) {
       const Tri& t = s_.triangles[f];
-      tree.find(swept({t[0], t[1], t[2]}), margin_, found);
+      const Box box = swept({t[0], t[1], t[2]});
+      tree.find(box, margin_, found);
+      std::erase_if(found, [&](Index i) { return !overlap(boxes[i], box, margin_); });
       std::sort(found.begin(), found.end());
       for (const Index i : found) {
         const std::int64_t patch = s_.patch[t[0]];

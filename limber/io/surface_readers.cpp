@@ -27,11 +27,18 @@ RawMesh read_obj(const std::string& name, std::string_view data) {
   std::vector<std::pair<std::size_t, Index>> pending;  // forward references: faces may come before vertices
   std::vector<Index> corners;
   std::size_t polygons = 0;
+  std::vector<Vec2> texture;  // "vt"
+  std::vector<std::int64_t>
+      uses;  // for each vertex the texture coordinate that its faces name; 0: none, -1: several
   while (in.skip_space()) {
     const std::string_view key = in.token();
     if (key == "v") {
       mesh.nodes.push_back(in.point("a vertex coordinate"));
       in.line();  // weight or colour
+    } else if (key == "vt") {
+      const double u = in.number("a texture coordinate");
+      texture.emplace_back(u, in.more_in_line() ? in.number("a texture coordinate") : 0);
+      in.line();
     } else if (key == "f") {
       corners.clear();
       while (in.more_in_line()) {
@@ -40,13 +47,25 @@ RawMesh read_obj(const std::string& name, std::string_view data) {
           in.line();
           continue;
         }
-        text = text.substr(0, text.find('/'));
+        const std::size_t slash = text.find('/');
+        std::int64_t vt = 0;
+        if (slash != std::string_view::npos) {
+          const std::string_view second = text.substr(slash + 1, text.find('/', slash + 1) - slash - 1);
+          if (!second.empty()) vt = to_integer(in, second, "a texture coordinate of a face");
+          if (vt < 0) vt += static_cast<std::int64_t>(texture.size()) + 1;
+        }
+        text = text.substr(0, slash);
         const std::int64_t i = to_integer(in, text, "a vertex of a face");
         const auto n = static_cast<std::int64_t>(mesh.nodes.size());
         if (i == 0 || i < -n || i > std::numeric_limits<Index>::max())
           in.fail(fmt::format("found vertex {}, but the numbers start at 1 and there are {} vertices so far",
                               i, n));
         corners.push_back(static_cast<Index>(i > 0 ? i - 1 : n + i));
+        const auto v = static_cast<std::size_t>(corners.back());
+        if (vt > 0 && v < mesh.nodes.size()) {
+          uses.resize(mesh.nodes.size(), 0);
+          uses[v] = uses[v] == 0 || uses[v] == vt ? vt : -1;
+        }
       }
       if (corners.size() < 3)
         in.fail(fmt::format("found a face with {} vertices, expected at least 3", corners.size()));
@@ -70,6 +89,15 @@ RawMesh read_obj(const std::string& name, std::string_view data) {
       in.bytes(0, "");  // the place the message names
       in.fail(fmt::format("found vertex {}, but there are only {}", i + 1, mesh.nodes.size()));
     }
+  // Texture coordinates are a field of the nodes, unless a seam gives one node several, or some have none.
+  if (uses.size() == mesh.nodes.size() && std::all_of(uses.begin(), uses.end(), [&](std::int64_t k) {
+        return k > 0 && k <= static_cast<std::int64_t>(texture.size());
+      })) {
+    Field& uv = mesh.node_fields["uv"];
+    uv.components = 2;
+    for (const std::int64_t k : uses)
+      for (int a = 0; a < 2; ++a) uv.values.push_back(texture[static_cast<std::size_t>(k - 1)][a]);
+  }
   note_polygons(mesh, polygons);
   return mesh;
 }

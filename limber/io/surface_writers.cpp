@@ -43,7 +43,18 @@ void write_obj(const std::string& path, const TriMesh& mesh) {
   out.reserve(60 * mesh.nodes.size() + 24 * mesh.triangles.size());
   auto to = std::back_inserter(out);
   for (const Vec3& p : mesh.nodes) fmt::format_to(to, "v {} {} {}\n", p[0], p[1], p[2]);
-  for (const Tri& t : mesh.triangles) fmt::format_to(to, "f {} {} {}\n", t[0] + 1, t[1] + 1, t[2] + 1);
+  const auto uv = mesh.node_fields.find("uv");
+  if (uv != mesh.node_fields.end() && uv->second.components == 2 &&
+      uv->second.values.size() == 2 * mesh.nodes.size()) {
+    const std::vector<double>& p = uv->second.values;
+    for (std::size_t i = 0; i < p.size(); i += 2) fmt::format_to(to, "vt {} {}\n", p[i], p[i + 1]);
+    for (const Tri& t : mesh.triangles) {
+      const Index a = t[0] + 1, b = t[1] + 1, c = t[2] + 1;
+      fmt::format_to(to, "f {}/{} {}/{} {}/{}\n", a, a, b, b, c, c);
+    }
+  } else {
+    for (const Tri& t : mesh.triangles) fmt::format_to(to, "f {} {} {}\n", t[0] + 1, t[1] + 1, t[2] + 1);
+  }
   write_file_atomic(path, out);
 }
 

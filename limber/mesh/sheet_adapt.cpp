@@ -243,12 +243,14 @@ std::vector<Mat2> vertex_metric(const Sheet& s, const AdaptOptions& o) {
         // Half of the hinge's angle belongs to each triangle: S += angle/2 |e| t t^T / area.
         const Mat2 bend = (0.5 * sign * angle / std::max(d.norm(), 1e-300)) * (across * across.transpose());
         for (const Index f : {half[p].face, half[q].face})
-          S[f] += bend * (2 / std::abs(material_det(s, s.triangles[f])));
+          S[f] += bend * (2 / std::max(std::abs(material_det(s, s.triangles[f])), 1e-300));
       }
   std::vector<Mat2> metric(s.x.size(), Mat2::Zero());
   std::vector<double> area(s.x.size(), 0.0);
   for (std::size_t i = 0; i < faces; ++i) {
     const Tri& t = s.triangles[i];
+    const double A = material_det(s, t);
+    if (!(A > 0)) continue;  // what it says is without sense, and might be without bounds
     const auto g = shape_gradients(s, t);
     Mat32 F = Mat32::Zero(), dv = Mat32::Zero();
     for (int k = 0; k < 3; ++k) F += s.x[t[k]] * g[k].transpose();
@@ -261,13 +263,14 @@ std::vector<Mat2> vertex_metric(const Sheet& s, const AdaptOptions& o) {
       const double top = std::clamp(largest, least, most);
       return std::max(std::clamp(l, least, most), top * o.aspect_min * o.aspect_min);
     });
-    const double A = material_det(s, t);
+    if (!M.allFinite()) continue;
     for (const Index v : t) {
       metric[v] += A * M;
       area[v] += A;
     }
   }
-  for (std::size_t i = 0; i < metric.size(); ++i) metric[i] /= area[i];
+  for (std::size_t i = 0; i < metric.size(); ++i)
+    metric[i] = area[i] > 0 ? Mat2(metric[i] / area[i]) : Mat2(least * Mat2::Identity());
   return metric;
 }
 

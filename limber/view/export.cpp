@@ -94,6 +94,14 @@ void write_surface(const fs::path& path, const Part& part, const ReplayFrame& fr
     mesh.nodes.emplace_back(frame.x[k], frame.x[k + 1], frame.x[k + 2]);
   }
   mesh.triangles = part.topology.surface;
+  const ReplayField *u = find_field(frame.node_fields, "material_u"),
+                    *v = find_field(frame.node_fields, "material_v");
+  if (u && v) {  // cloth: the material as texture coordinates
+    Field& uv = mesh.node_fields["uv"];
+    uv.components = 2;
+    for (Index i : part.nodes)
+      for (const ReplayField* f : {u, v}) uv.values.push_back(f->values[static_cast<std::size_t>(i)]);
+  }
   write_obj(path.string(), mesh);
 }
 

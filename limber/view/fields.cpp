@@ -59,7 +59,8 @@ Eigen::Vector3f rest_of(const ReplayTopology& t, Index i) {
 }  // namespace
 
 bool is_mark(const std::string& name) {
-  return name == "dynamic" || name == "pinned" || name == "candidate" || name == "fibre" || name == "cloth";
+  return name == "dynamic" || name == "pinned" || name == "candidate" || name == "fibre" || name == "cloth" ||
+         name == "eol" || name == "material_u" || name == "material_v";
 }
 
 bool is_plane(const ReplayTopology& t) {

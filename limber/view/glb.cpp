@@ -334,6 +334,17 @@ void add_obstacles(Builder& b, int parent, int paint, const ReplayReader& reader
 void write_glb(const ReplayReader& reader, const ExportOptions& o, const std::filesystem::path& path,
                const GlbOptions& glb) {
   const std::vector<Index> frames = chosen_frames(reader, o);
+  constexpr int kMostMeshes = 64;
+  int meshes = 0;
+  for (std::size_t k = 0; k < frames.size(); ++k)
+    meshes += k == 0 || reader.frame_topology(frames[k]) != reader.frame_topology(frames[k - 1]);
+  if (meshes > kMostMeshes)
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format(
+            "glb: the mesh changes {} times, and the file would have one for each; expected at most {}: "
+            "export obj or ply, which have a file per frame, or fewer frames (--every)",
+            meshes - 1, kMostMeshes - 1));
   const double start = reader.frame_time(frames.front());
   Builder b;
   // glTF's up is +y.

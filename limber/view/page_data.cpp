@@ -395,7 +395,7 @@ RunEncoder::Block RunEncoder::encode_group(const Group& group, json& entry) cons
   entry["fields"] = json::array();
   // Numbers of the page's nodes or elements in every frame -> integers -> bytes.
   auto add_field = [&](const std::string& id, bool per_element, bool exact,
-                       const std::vector<std::vector<float>>& values) {
+                       const std::vector<std::vector<float>>& values, int place_bits = 0) {
     const std::vector<Index>& items = per_element ? epoch.elements : epoch.nodes;
     double low = 0, high = 0;
     for (const auto& v : values)
@@ -405,8 +405,8 @@ RunEncoder::Block RunEncoder::encode_group(const Group& group, json& entry) cons
           high = std::max(high, x);
         }
     // The square root keeps small values apart: energies span many orders of magnitude.
-    const bool root = !exact && low >= 0;
-    const double levels = exact ? 1 : std::ldexp(1.0, options_.field_bits) - 1;
+    const bool root = !exact && low >= 0 && place_bits == 0;
+    const double levels = exact ? 1 : std::ldexp(1.0, place_bits > 0 ? place_bits : options_.field_bits) - 1;
     const double range = exact ? 1 : (high > low ? high - low : 1);
     std::vector<std::vector<std::int32_t>> coded(values.size());
     for (std::size_t f = 0; f < values.size(); ++f) {
@@ -447,11 +447,13 @@ RunEncoder::Block RunEncoder::encode_group(const Group& group, json& entry) cons
     for (const ReplayFrame& f : frames) values.push_back(extra.values(f));
     add_field(extra.info.id, false, false, values);
   }
-  for (const char* mark : {"dynamic", "pinned"}) {
+  // Marks are integers. Places in the material are as exact as those in space, or its grid would tremble.
+  for (const char* mark : {"dynamic", "pinned", "eol", "material_u", "material_v"}) {
     std::vector<std::vector<float>> values;
     for (const ReplayFrame& f : frames)
       if (const ReplayField* field = find_field(f.node_fields, mark)) values.push_back(field->values);
-    if (values.size() == frames.size()) add_field(mark, false, true, values);
+    const bool place = std::string_view(mark).starts_with("material");
+    if (values.size() == frames.size()) add_field(mark, false, !place, values, place ? options_.bits : 0);
   }
   Block block{fmt::format("{}g{}", prefix_, group.first), deflated(bytes, options_.level)};
   entry["block"] = block.id;
@@ -459,16 +461,19 @@ RunEncoder::Block RunEncoder::encode_group(const Group& group, json& entry) cons
 }
 
 void RunEncoder::update() {
-  // Which frames: finite ones, every k-th, and always the last of a topology.
+  // Which frames: finite ones, every k-th, and the last of a topology that lasted as long as that. A run that
+  // remeshes in every step has as many topologies as frames: most of them are then not shown at all.
   const Index count = reader_.frame_count();
   std::vector<Group> groups;
   json &times = manifest_["times"], &steps = manifest_["steps"], &poses = manifest_["poses"];
   if (reader_.topology_count() > 0 && count == 0 && epochs_.empty()) begin_epoch(0);
   for (; seen_ < count; ++seen_) {
     const Index topology = reader_.frame_topology(seen_);
-    const bool last = seen_ + 1 == count || reader_.frame_topology(seen_ + 1) != topology;
+    const bool ends = seen_ + 1 < count && reader_.frame_topology(seen_ + 1) != topology;
+    const Index since = std::max<Index>(0, seen_ - options_.every + 1);
+    const bool last = seen_ + 1 == count || (ends && reader_.frame_topology(since) == topology);
+    if (!epochs_.empty() && seen_ % options_.every != 0 && !last) continue;
     if (epochs_.empty() || manifest_["epochs"].back()["topology"] != topology) begin_epoch(topology);
-    if (seen_ % options_.every != 0 && !last) continue;
     const ReplayFrame frame = reader_.frame(seen_, false);
     // A quantised position must fit into 31 bits; a body that far away is lost anyway.
     const double limit = frame.coordinates.empty() ? quantum_ * 1e9 : 1e12;

@@ -14,7 +14,7 @@
 namespace limber::view {
 namespace {
 
-enum : std::uint8_t { kBody, kCap, kDynamic, kCandidate, kPin, kFibre, kObstacle, kPaints };
+enum : std::uint8_t { kBody, kCap, kDynamic, kCandidate, kPin, kFibre, kObstacle, kChecker, kPaints };
 
 constexpr std::size_t kMaxPictureFibres = 4000;  // drawn lines
 
@@ -85,6 +85,96 @@ void add_fibres(Triangles& out, const ReplayTopology& t, const std::vector<Vec3f
     const Vec3f half = 0.45f * size * along / std::max(1e-12f, along.norm());
     add_stick(out, center - half, center + half, 0.08f * size, kFibre);
   }
+}
+
+// A triangle of cloth, cut along the lines of its material's grid: pieces of odd cells get the paint
+// kChecker. Material coordinates are in units of a cell.
+struct CheckerCorner {
+  Vec3f p, n;
+  float value, u, v;
+};
+
+CheckerCorner between(const CheckerCorner& a, const CheckerCorner& b, float s) {
+  return {(1 - s) * a.p + s * b.p, (1 - s) * a.n + s * b.n, (1 - s) * a.value + s * b.value,
+          (1 - s) * a.u + s * b.u, (1 - s) * a.v + s * b.v};
+}
+
+// Cuts a convex polygon at coordinate `at` of the first (`first`) or second axis: what is below is left in
+// `below`.
+void cut_polygon(std::vector<CheckerCorner>& polygon, std::vector<CheckerCorner>& below, bool first,
+                 float at) {
+  std::vector<CheckerCorner> above;
+  below.clear();
+  for (std::size_t k = 0; k < polygon.size(); ++k) {
+    const CheckerCorner &a = polygon[k], &b = polygon[(k + 1) % polygon.size()];
+    const float da = (first ? a.u : a.v) - at, db = (first ? b.u : b.v) - at;
+    (da <= 0 ? below : above).push_back(a);
+    if ((da <= 0) != (db <= 0)) {
+      const CheckerCorner m = between(a, b, da / (da - db));
+      below.push_back(m);
+      above.push_back(m);
+    }
+  }
+  polygon = std::move(above);
+}
+
+void add_checkered(Triangles& out, const std::array<CheckerCorner, 3>& corners, const CutPlane* cut) {
+  const auto range = [&](auto&& polygon, float CheckerCorner::*axis) {
+    float low = polygon[0].*axis, high = low;
+    for (const CheckerCorner& c : polygon) {
+      low = std::min(low, c.*axis);
+      high = std::max(high, c.*axis);
+    }
+    return std::pair{static_cast<long>(std::floor(low)), static_cast<long>(std::floor(high))};
+  };
+  std::vector<CheckerCorner> rest(corners.begin(), corners.end()), column, piece;
+  const auto [first_u, last_u] = range(rest, &CheckerCorner::u);
+  if (last_u - first_u > 64) return;  // coordinates that are no cloth's
+  for (long i = first_u; i <= last_u && !rest.empty(); ++i) {
+    if (i < last_u)
+      cut_polygon(rest, column, true, static_cast<float>(i + 1));
+    else
+      column = std::move(rest);
+    if (column.size() < 3) continue;
+    const auto [first_v, last_v] = range(column, &CheckerCorner::v);
+    for (long j = first_v; j <= last_v && column.size() >= 3; ++j) {
+      if (j < last_v)
+        cut_polygon(column, piece, false, static_cast<float>(j + 1));
+      else
+        piece = std::move(column);
+      for (std::size_t k = 2; k < piece.size(); ++k)
+        add_clipped(out, {piece[0].p, piece[k - 1].p, piece[k].p}, {piece[0].n, piece[k - 1].n, piece[k].n},
+                    {piece[0].value, piece[k - 1].value, piece[k].value}, ((i + j) & 1) ? kChecker : kBody,
+                    cut);
+    }
+  }
+}
+
+// The page's: about a twentieth of the cloth, a round number.
+double checker_cell(const std::vector<float>& u, const std::vector<float>& v) {
+  float low = u[0], high = low;
+  for (const auto* list : {&u, &v})
+    for (const float m : *list) {
+      low = std::min(low, m);
+      high = std::max(high, m);
+    }
+  const double raw = (double(high) - low) / 20, power = std::pow(10, std::floor(std::log10(raw)));
+  return raw > 0 ? power * (raw / power < 1.5 ? 1 : raw / power < 3.5 ? 2 : raw / power < 7.5 ? 5 : 10) : 1;
+}
+
+// Vertices of a cloth on sharp features and edges along them: positive marks are on lines, negative on
+// corners.
+void add_conformal(Triangles& out, const ReplayTopology& t, const std::vector<Vec3f>& x,
+                   const std::vector<float>& eol, float radius, const CutPlane* cut) {
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (eol[i] != 0 && !(cut && cut->side(x[i]) > 0)) add_sphere(out, x[i], 0.6f * radius, 6, kDynamic);
+  for (const Tri& n : t.surface)
+    for (std::size_t c = 0; c < 3; ++c) {
+      const auto a = static_cast<std::size_t>(n[c]), b = static_cast<std::size_t>(n[(c + 1) % 3]);
+      const float p = eol[a], q = eol[b];
+      if (p == 0 || q == 0 || (p != q && (p > 0) == (q > 0)) || (p < 0 && q < 0)) continue;
+      if (!(cut && cut->side(x[a]) > 0)) add_stick(out, x[a], x[b], 0.25f * radius, kFibre);
+    }
 }
 
 }  // namespace
@@ -250,6 +340,8 @@ Image Painter::paint(Index index) {
   paints[kCap] = body;
   paints[kCap].gloss = 0;
   paints[kCap].shadow = false;
+  paints[kChecker] = body;
+  paints[kChecker].base = from_hex(options_.dark ? 0x8a7b68 : 0x94836d);
   paints[kDynamic].base = from_hex(0xff7a1a);
   paints[kCandidate].base = from_hex(0x8b97a6);
   paints[kPin].base = from_hex(0x2d6cdf);
@@ -275,6 +367,10 @@ Image Painter::paint(Index index) {
 
   Triangles out;
   const std::vector<Vec3f> normals = group_normals(mesh.groups, t.surface, x);
+  const ReplayField *material_u = find_field(frame.node_fields, "material_u"),
+                    *material_v = find_field(frame.node_fields, "material_v");
+  const bool checkered = !field && material_u && material_v && !material_u->values.empty();
+  const double cell = checkered ? checker_cell(material_u->values, material_v->values) : 1;
   for (std::size_t k = 0; k < t.surface.size(); ++k) {
     std::array<Vec3f, 3> p, n;
     std::array<float, 3> v;
@@ -283,7 +379,17 @@ Image Painter::paint(Index index) {
       n[c] = normals[static_cast<std::size_t>(mesh.groups.of_corner[3 * k + c])];
       v[c] = value(static_cast<std::size_t>(t.surface_element[k]), t.surface[k][c]);
     }
-    add_clipped(out, p, n, v, kBody, cut ? &*cut : nullptr);
+    if (checkered) {
+      std::array<CheckerCorner, 3> corners;
+      for (std::size_t c = 0; c < 3; ++c) {
+        const auto i = static_cast<std::size_t>(t.surface[k][c]);
+        corners[c] = {p[c], n[c], v[c], static_cast<float>(material_u->values[i] / cell),
+                      static_cast<float>(material_v->values[i] / cell)};
+      }
+      add_checkered(out, corners, cut ? &*cut : nullptr);
+    } else {
+      add_clipped(out, p, n, v, kBody, cut ? &*cut : nullptr);
+    }
   }
   if (cut) add_cap(out, t.elements, x, value, kCap, *cut);
 
@@ -310,6 +416,8 @@ Image Painter::paint(Index index) {
   }
 
   if (options_.marks) add_fibres(out, t, x, cut ? &*cut : nullptr);
+  if (const ReplayField* eol = find_field(frame.node_fields, "eol"); eol && options_.marks)
+    add_conformal(out, t, x, eol->values, mesh.mark_radius, cut ? &*cut : nullptr);
 
   const bool plane_body = is_plane(t);
   std::vector<Floor> floors;

@@ -200,6 +200,50 @@ async function positionsAgree(page, truth, what) {
   await page.context().close();
 }
 {
+  // Cloth that is remeshed in every frame, and slides over an edge.
+  const page = await open(browser, file("cloth/index.html"), { quality: "high" });
+  await ready(page);
+  await positionsAgree(page, json("cloth/truth.json"), "cloth");
+  const seen = await page.evaluate(() => {
+    const out = [];
+    for (const f of [0, 10, 39]) {
+      window.limber.seek(f);
+      const v = window.limber.app.views[0];
+      let length = 0;
+      let off = 0;
+      for (let k = 0; k < v.conformal.length; k += 2) {
+        const [a, b] = [v.conformal[k], v.conformal[k + 1]];
+        length += Math.abs(v.x[3 * a + 1] - v.x[3 * b + 1]);
+        off = Math.max(off, Math.abs(v.x[3 * a] - 0.55) + Math.abs(v.x[3 * a + 2]), Math.abs(v.material[2 * a] - (0.55 - 0.01 * f)));
+      }
+      out.push({ epoch: v.run.epochIndex(f), length, off });
+    }
+    return out;
+  });
+  check(new Set(seen.map((s) => s.epoch)).size === 3, `cloth: its topology changes (${seen.map((s) => s.epoch)})`);
+  for (const s of seen) check(Math.abs(s.length - 1) < 1e-3 && s.off < 2e-3, `cloth: edges along the box's are 1 m long (${s.length}) and on it (${s.off} m)`);
+  await page.evaluate(() => window.limber.seek(30));
+  const grid = await pixels(page);
+  await page.click('button.chip:text-is("checkers")');
+  check((await pixels(page)).sum !== grid.sum && grid.colors > 60, "cloth: checkers are drawn, and can be switched off");
+  const map = () => page.evaluate(() => {
+    const c = document.getElementById("material");
+    if (c.hidden) return -1;
+    const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+    let red = 0;
+    for (let i = 0; i < d.length; i += 4) red += d[i] > 180 && d[i + 1] < 130 && d[i + 3] > 128 ? 1 : 0;
+    return red;
+  });
+  const red = await map();
+  check(red > 100, `cloth: its material is drawn beside it, with the edge in ${red} pixels`);
+  await page.click('button.chip:text-is("material")');
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  check((await map()) === -1, "cloth: and can be switched off");
+  check((await page.textContent("#legend")).includes("on sharp features"), "cloth: the legend counts vertices on sharp features");
+  quiet(page, "cloth");
+  await page.context().close();
+}
+{
   const page = await open(browser, file("small/index.html"));
   await ready(page);
   const m = await page.evaluate(() => ({ every: window.limber.app.runs[0].manifest.every, frames: window.limber.frameCount, bound: window.limber.errorBound(), inside: window.limber.app.runs[0].manifest.epochs[0].inside }));

@@ -1,7 +1,9 @@
 // Recordings, pages and exports for the browser tests, and what must be found in them.
 //   view_samples FOLDER            writes everything
 //   view_samples --live FOLDER     serves FOLDER/live and records into it slowly; prints the address
+#include <limber/cloth/insert.hpp>
 #include <limber/core/error.hpp>
+#include <limber/mesh/generate.hpp>
 #include <limber/view/compare.hpp>
 #include <limber/view/export.hpp>
 #include <limber/view/image.hpp>
@@ -51,6 +53,75 @@ void make_run(const fs::path& folder, const test::BarOptions& o) {
   test::write_bar(folder / "replay.lmr", o);
   view::write_page(folder / "replay.lmr", folder / "index.html");
   spill(folder / "truth.json", truth(folder / "replay.lmr").dump());
+}
+
+// A cloth that is drawn over the edge of a box, remeshed in every frame: its material runs along the top and
+// then down.
+void write_cloth(const fs::path& path) {
+  constexpr double edge = 0.55;
+  Obstacle box;
+  box.shape = ObstacleShape::kBox;
+  box.half_size = {0.5, 1, 1};  // higher than the cloth will hang
+  box.start.origin = {edge - 0.5, 0.5, -1};
+  const std::vector<Obstacle> obstacles{box};
+  const FeatureSet features = find_features(obstacles);
+  Sheet s = sheet_from_mesh(make_rectangle({1, 1}, {9, 9}), "cloth");
+  AdaptOptions adapt;
+  adapt.size_min = 0.03;
+  adapt.size_max = 0.06;
+  InsertOptions insert;
+  insert.size = adapt.size_min;
+  ReplayHeader header;
+  header.scene = "sliding cloth";
+  header.method = "formula";
+  header.gravity = {0, 0, -9.81};
+  ReplayObstacle shown;
+  shown.shape = "box";
+  shown.point = box.start.origin;
+  shown.size = 2 * box.half_size;
+  header.obstacles = {shown};
+  ReplayWriter w = ReplayWriter::create(path, header);
+  for (Index i = 0; i < 40; ++i) {
+    for (Index part = 0; part < 8; ++part) {  // never further than the triangles are high
+      const double shift = 0.01 * (i + part / 7.0 - 1) * (i > 0);
+      for (Index v = 0; v < s.vertices(); ++v) {
+        if (s.eol(v)) s.X[v][0] = edge - shift;
+        const double run = s.X[v][0] + shift - edge;
+        s.x[v] = run <= 0 || i == 0 ? Vec3(edge + run, s.X[v][1], 0) : Vec3(edge, s.X[v][1], -run);
+      }
+      const auto contacts = detect_features(features, obstacles, s, 0, 0.005, {});
+      s = insert_and_adapt(s, features, obstacles, 0, contacts, insert, adapt).change.sheet;
+    }
+    check_sheet(s, "cloth sample");
+    ReplayTopology t;
+    t.step = i;
+    ReplayFrame f;
+    f.t = 0.02 * i;
+    f.step = i;
+    ReplayField u{"material_u", "m", 1, {}}, v{"material_v", "m", 1, {}}, eol{"eol", "", 1, {}};
+    for (Index k = 0; k < s.vertices(); ++k) {
+      for (int d = 0; d < 3; ++d) {
+        t.rest.push_back(d < 2 ? static_cast<float>(s.X[k][d]) : 0.0f);
+        f.x.push_back(static_cast<float>(s.x[k][d]));
+      }
+      u.values.push_back(static_cast<float>(s.X[k][0]));
+      v.values.push_back(static_cast<float>(s.X[k][1]));
+      const bool line = s.eol(k) && features[s.feature[k]].line();
+      eol.values.push_back(static_cast<float>(line ? s.feature[k] + 1 : s.eol(k) ? -s.feature[k] - 1 : 0));
+    }
+    for (const Tri& tri : s.triangles) {
+      t.surface_element.push_back(static_cast<Index>(t.elements.size()));
+      t.elements.push_back({tri[0], tri[1], tri[2], -1});
+      t.surface.push_back(tri);
+    }
+    t.element_fields.push_back({"cloth", "", 1, std::vector<float>(t.elements.size(), 1)});
+    t.bodies = {{"cloth", 0, s.faces()}};
+    f.node_fields = {u, v, eol};
+    f.obstacles.resize(1);
+    w.add_topology(t);
+    w.add_frame(f);
+  }
+  w.finish(nullptr);
 }
 
 void write_all(const fs::path& root) {
@@ -123,6 +194,11 @@ void write_all(const fs::path& root) {
   html = slurp(root / "bar" / "index.html");
   spill(root / "damaged" / "manifest.html", html.erase(html.find("\"mode\":\"run\"") - 3, 5));
 
+  fs::create_directories(root / "cloth");
+  write_cloth(root / "cloth" / "replay.lmr");
+  view::write_page(root / "cloth" / "replay.lmr", root / "cloth" / "index.html");
+  spill(root / "cloth" / "truth.json", truth(root / "cloth" / "replay.lmr").dump());
+
   // Names that would break out of the page if they were not escaped.
   fs::create_directories(root / "escape");
   ReplayHeader nasty;
@@ -152,6 +228,9 @@ void write_all(const fs::path& root) {
   picture.width = 320;
   picture.height = 200;
   view::write_png(root / "picture.png", view::Painter(a, picture).paint(20));
+  const ReplayReader cloth(root / "cloth" / "replay.lmr");
+  picture.color = "plain";
+  view::write_png(root / "cloth.png", view::Painter(cloth, picture).paint(30));
 
   for (const char* format : {"obj", "ply", "vtu", "npz", "glb"}) {
     view::ExportOptions o;
@@ -159,6 +238,7 @@ void write_all(const fs::path& root) {
     const bool file = o.format == "npz" || o.format == "glb";
     view::export_run(a, o, root / "export" / (file ? "bar." + o.format : o.format));
     view::export_run(c, o, root / "export" / (file ? "cut." + o.format : o.format + "_cut"));
+    if (!file) view::export_run(cloth, o, root / "export" / (o.format + "_cloth"));
     o.compress = true;
     o.every = 7;
     o.fields = {"velocity", "energy_density"};

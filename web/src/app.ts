@@ -3,6 +3,7 @@ import * as THREE from "three";
 import { barTicks, categoryList, colorBar, markList } from "./legend";
 import { shortNumber } from "./colors";
 import { Controls } from "./controls";
+import { drawMaterial } from "./cloth";
 import { type FieldInfo, type Manifest, Run, type RunManifest } from "./data";
 import { byId, el } from "./dom";
 import { comparison, factsOf } from "./facts";
@@ -264,6 +265,7 @@ export class App {
         idle: showing.nodes && candidates ? Math.max(0, candidates - dynamic) : 0,
         pins: showing.pins ? count(v.run.mark("pinned", v.frame)) : 0,
         fibres: showing.fibres && v.epoch.fibreTets !== null,
+        sliding: showing.sliding ? count(v.run.mark("eol", v.frame)) : 0,
       });
       if (marks) parts.push(marks);
     }
@@ -339,8 +341,18 @@ export class App {
     stage.changed = false;
     const columns = this.layout === "side" && this.views.length > 1 ? this.views.map((v) => v.group) : null;
     stage.draw(columns);
+    this.drawMap();
     this.probe();
   };
+
+  // The material of the first cloth that is shown.
+  private drawMap() {
+    const canvas = byId<HTMLCanvasElement>("material");
+    const v = this.views.find((w) => w.group.visible && w.material);
+    canvas.hidden = !v || !this.controls.showing.material;
+    if (v?.material && !canvas.hidden)
+      drawMaterial(canvas, v.material, v.epoch.triangles, v.run.mark("eol", v.frame), v.conformal, this.dark);
+  }
 
   // Brings every run to the player's time.
   showNow() {

@@ -16,6 +16,7 @@ const keys: [string, string][] = [
   ["C", "next colour field (with Shift: previous)"],
   ["E", "element edges"],
   ["N P F O G", "dynamic nodes, pins, fibres, obstacles, floor"],
+  ["K V M", "of cloth: checkers, vertices and edges on sharp features, map of its material"],
   ["X", "cut: off, x, y, z"],
   ["[ ]", "move the cut"],
   ["1 2 3 4", "camera: three-quarter, front, side, top"],
@@ -27,7 +28,7 @@ const keys: [string, string][] = [
 
 export class Controls {
   readonly transport: Transport;
-  showing: Showing = { wire: false, nodes: true, pins: true, fibres: true, obstacles: true };
+  showing: Showing = { wire: false, nodes: true, pins: true, fibres: true, obstacles: true, checkers: true, sliding: true, material: true };
   floor = true;
   clipAxis = -1;
   clipAt = 0.5;
@@ -98,6 +99,11 @@ export class Controls {
     if (some) mark("nodes", "dynamic nodes", "N");
     if (app.views.some((v) => v.run.mark("pinned", v.frame)?.some((p) => p !== 0))) mark("pins", "pins", "P");
     if (app.views.some((v) => v.epoch.fibreTets)) mark("fibres", "fibres", "F");
+    if (app.views.some((v) => v.material)) {
+      mark("checkers", "checkers", "K");
+      mark("sliding", "on sharp features", "V");
+      mark("material", "material", "M");
+    }
     if (view.run.manifest.obstacles.length) mark("obstacles", "obstacles", "O");
     if (!view.epoch.info.plane && !view.obstacles.hasFloor)
       add("floor", "floor", "G", true, (on) => {
@@ -235,6 +241,9 @@ export class Controls {
       case "p": this.toggle("pins"); break;
       case "f": this.toggle("fibres"); break;
       case "o": this.toggle("obstacles"); break;
+      case "k": this.toggle("checkers"); break;
+      case "v": this.toggle("sliding"); break;
+      case "m": this.toggle("material"); break;
       case "g": this.toggle("floor"); break;
       case "x": if (this.clipSelect) this.setClip(this.clipAxis >= 2 ? -1 : this.clipAxis + 1); break;
       case "[": case "]":

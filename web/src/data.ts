@@ -449,4 +449,37 @@ export class Run {
   mark(id: string, frame: number): Int32Array | null {
     return this.frames[frame]?.fields.get(id)?.values ?? null;
   }
+
+  // Material coordinates (u v u v ...) of a cloth's nodes [m], or null.
+  material(frame: number): Float32Array | null {
+    const fields = this.frames[frame]?.fields;
+    const parts = ["material_u", "material_v"].map((id) => fields?.get(id));
+    if (!parts[0] || !parts[1]) return null;
+    const out = new Float32Array(2 * parts[0].values.length);
+    parts.forEach((part, k) => {
+      const { low, range, levels } = part!.coding;
+      for (let i = 0; i < part!.values.length; ++i) out[2 * i + k] = low + (range * part!.values[i]) / levels;
+    });
+    return out;
+  }
+
+  // Edges of a cloth that follow sharp features (pairs of nodes), by the marks of its nodes: positive on lines,
+  // negative on corners and nails.
+  conformalEdges(frame: number): Int32Array {
+    const eol = this.mark("eol", frame);
+    if (!eol) return new Int32Array(0);
+    const { triangles } = this.epochOf(frame);
+    const out: number[] = [];
+    const seen = new Set<number>();
+    for (let c = 0; c < triangles.length; ++c) {
+      const a = triangles[c];
+      const b = triangles[c - (c % 3) + ((c + 1) % 3)];
+      if (!eol[a] || !eol[b] || (eol[a] !== eol[b] && eol[a] > 0 === eol[b] > 0) || (eol[a] < 0 && eol[b] < 0)) continue;
+      const key = Math.min(a, b) * eol.length + Math.max(a, b);
+      if (seen.has(key)) continue;
+      seen.add(key);
+      out.push(a, b);
+    }
+    return new Int32Array(out);
+  }
 }

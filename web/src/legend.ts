@@ -57,11 +57,12 @@ export function categoryList(field: FieldInfo, used: number[], picked: number, p
   return [el("h2", {}, field.label), list];
 }
 
-export function markList(marks: { dynamic: number; idle: number; pins: number; fibres: boolean }): HTMLElement | null {
+export function markList(marks: { dynamic: number; idle: number; pins: number; fibres: boolean; sliding: number }): HTMLElement | null {
   const row = el("div", { class: "marks" });
   if (marks.dynamic) row.append(el("span", {}, el("i", { class: "dynamic" }), `${marks.dynamic} dynamic`));
   if (marks.idle) row.append(el("span", {}, el("i", { class: "idle" }), `${marks.idle} quasistatic`));
   if (marks.pins) row.append(el("span", {}, el("i", { class: "pin" }), "pinned"));
   if (marks.fibres) row.append(el("span", {}, el("i", { class: "fibre" }), "fibres"));
+  if (marks.sliding) row.append(el("span", {}, el("i", { class: "dynamic" }), `${marks.sliding} on sharp features`));
   return row.childElementCount ? row : null;
 }

@@ -164,7 +164,8 @@ function firstPicture(app: App) {
   const quality = new URLSearchParams(location.hash.slice(1)).get("quality");
   if (quality) app.stage.setQuality(["high", "medium", "low", "lowest"].indexOf(quality));
   const fields = app.fields.map((f) => f.id);
-  app.setColor(fields.includes("distance") ? "distance" : "displacement");
+  const cloth = app.views.some((v) => v.material); // its checkers say more than a colour
+  app.setColor(fields.includes("distance") ? "distance" : cloth ? null : "displacement");
   const times = app.reference.manifest.times;
   app.controls.transport.chooseSpeed(times.length ? times[times.length - 1] - times[0] : 0);
 }

@@ -21,6 +21,7 @@ export interface SurfaceUniforms {
   uBase: THREE.IUniform<THREE.Color>;
   uWire: THREE.IUniform<number>;
   uWireColor: THREE.IUniform<THREE.Color>;
+  uCell: THREE.IUniform<number>; // of a cloth's checkers [m]; 0: none
 }
 
 let table: THREE.DataTexture | null = null;
@@ -47,23 +48,27 @@ export function surfaceUniforms(): SurfaceUniforms {
     uBase: { value: new THREE.Color(0xc9b8a3) },
     uWire: { value: 0 },
     uWireColor: { value: new THREE.Color(0x10151c) },
+    uCell: { value: 0 },
   };
 }
 
 const vertexHead = /* glsl */ `
 attribute float aValue;
 attribute vec3 aBary;
+attribute vec2 aMaterial;
 varying float vValue;
 varying vec3 vBary;
+varying vec2 vMaterial;
 `;
 
 const fragmentHead = /* glsl */ `
 uniform sampler2D uMap;
 uniform int uMode;
-uniform float uLow, uHigh, uLog, uTick, uPick, uWire;
+uniform float uLow, uHigh, uLog, uTick, uPick, uWire, uCell;
 uniform vec3 uBase, uWireColor;
 varying float vValue;
 varying vec3 vBary;
+varying vec2 vMaterial;
 `;
 
 const fragmentColor = /* glsl */ `
@@ -88,6 +93,17 @@ if (uMode == 1) {
   float stripe = abs(fract(dot(gl_FragCoord.xy, direction) / 11.0) - 0.5);
   if (k > 0.5) base *= 1.0 - 0.2 * smoothstep(0.18, 0.08, stripe);
   if (uPick >= 0.0 && abs(c - uPick) > 0.5) base = mix(base, vec3(dot(base, vec3(0.3, 0.6, 0.1))), 0.9) * 0.55;
+}
+if (uCell > 0.0) {
+  // Checkers of the material: what slides is seen to slide. Blurred to their mean where they are smaller than pixels.
+  vec2 p = vMaterial / uCell;
+  vec2 w = max(fwidth(p), vec2(1e-6));
+  // The mean of a square wave over a pixel is the difference of a triangular one.
+  vec2 before = abs(2.0 * fract(0.5 * p - 0.25 * w) - 1.0), after = abs(2.0 * fract(0.5 * p + 0.25 * w) - 1.0);
+  vec2 wave = (after - before) / w;
+  float checker = 0.5 + 0.5 * wave.x * wave.y;
+  if (!gl_FrontFacing) base = mix(base.bgr, base, 0.35) * 0.86;
+  base *= 1.0 - 0.42 * checker;
 }
 if (uWire > 0.0) {
   vec3 d = vBary / max(fwidth(vBary), vec3(1e-6));
@@ -120,7 +136,7 @@ export function surfaceMaterial(
         .replace(
           "#include <begin_vertex>",
           (skin ? "vec3 transformed = skinPlace;\nvValue = uSkinValue > 0 ? skinValue : aValue;" : "#include <begin_vertex>\nvValue = aValue;") +
-            "\nvBary = aBary;",
+            "\nvBary = aBary;\nvMaterial = aMaterial;",
         );
     shader.fragmentShader =
       fragmentHead + shader.fragmentShader.replace("#include <color_fragment>", `#include <color_fragment>\n${fragmentColor}`);

@@ -1,6 +1,7 @@
 // One run on the stage: surface, cut face, marks, obstacles; shows the run at a moment.
 import * as THREE from "three";
 import { Cap } from "./cap";
+import { ClothMarks } from "./cloth";
 import type { Epoch, FieldInfo, Run } from "./data";
 import { Marks } from "./marks";
 import { ColorMode, surfaceUniforms } from "./material";
@@ -20,6 +21,9 @@ export interface Showing {
   pins: boolean;
   fibres: boolean;
   obstacles: boolean;
+  checkers: boolean; // of a cloth
+  sliding: boolean; // its vertices and edges on sharp features
+  material: boolean; // the map of its material
 }
 
 export class RunView {
@@ -40,7 +44,10 @@ export class RunView {
   private field: FieldInfo | null = null;
   private clip: ClipPlane | null = null;
   private readonly worldPlane = new THREE.Plane();
-  private showing: Showing = { wire: false, nodes: true, pins: true, fibres: true, obstacles: true };
+  private showing: Showing = { wire: false, nodes: true, pins: true, fibres: true, obstacles: true, checkers: true, sliding: true, material: true };
+  private readonly cloth = new ClothMarks();
+  material: Float32Array | null = null; // of the shown frame
+  conformal: Int32Array = new Int32Array(0);
   private opacity = 1;
 
   constructor(
@@ -49,8 +56,8 @@ export class RunView {
     grid: number,
   ) {
     this.obstacles = new Obstacles(run.manifest, size, grid);
-    this.group.add(this.obstacles.group);
-    this.useEpoch(0);
+    this.group.add(this.obstacles.group, this.cloth.group);
+    this.useEpoch(0, 0);
     this.show(0, 0, true);
   }
 
@@ -72,7 +79,7 @@ export class RunView {
     return this.run.epochs[this.epochIndex];
   }
 
-  private useEpoch(index: number) {
+  private useEpoch(index: number, frame: number) {
     if (index === this.epochIndex) return;
     if (this.epochIndex >= 0) {
       this.group.remove(this.surface.mesh, this.marks.group);
@@ -86,7 +93,7 @@ export class RunView {
     this.epochIndex = index;
     const epoch = this.epoch;
     this.knownX = new Float32Array(epoch.rest.length);
-    this.surface = new Surface(epoch, this.uniforms);
+    this.surface = new Surface(epoch, this.uniforms, this.run.conformalEdges(frame));
     this.marks = new Marks(epoch, this.size);
     this.cap = epoch.tets ? new Cap(epoch, this.uniforms) : null;
     this.group.add(this.surface.mesh, this.marks.group);
@@ -102,7 +109,7 @@ export class RunView {
     if (!force && frame === this.frame && mix === this.mix) return;
     this.frame = frame;
     this.mix = mix;
-    this.useEpoch(this.run.epochIndex(frame));
+    this.useEpoch(this.run.epochIndex(frame), frame);
     this.staleX = this.staleValues = true;
     const pose = this.surface.skinned ? this.run.coordinates(frame, mix) : null;
     let place = (i: number, out: Float32Array, o: number) => out.set(this.x.subarray(3 * i, 3 * i + 3), o);
@@ -118,8 +125,34 @@ export class RunView {
     }
     this.marks.move(place, () => this.x, this.run.mark("dynamic", frame), this.run.mark("pinned", frame));
     this.obstacles.move(frame);
+    this.showCloth(frame);
     this.repaint();
   }
+
+  private showCloth(frame: number) {
+    this.material = this.run.material(frame);
+    this.uniforms.uCell.value = this.material && this.showing.checkers ? this.cell : 0;
+    if (!this.material) return;
+    this.surface.setMaterial(this.material);
+    this.conformal = this.run.conformalEdges(frame);
+    this.cloth.move(this.x, this.run.mark("eol", frame), this.conformal, 0.004 * this.size);
+  }
+
+  // Of the checkers: a round number, about a twentieth of the cloth at the start of the run.
+  private get cell() {
+    if (!this.cellSize && this.material) {
+      let [low, high] = [Infinity, -Infinity];
+      for (const m of this.material) {
+        low = Math.min(low, m);
+        high = Math.max(high, m);
+      }
+      const raw = (high - low) / 20;
+      const power = 10 ** Math.floor(Math.log10(raw));
+      this.cellSize = power * (raw / power < 1.5 ? 1 : raw / power < 3.5 ? 2 : raw / power < 7.5 ? 5 : 10);
+    }
+    return this.cellSize;
+  }
+  private cellSize = 0;
 
   private repaint() {
     this.staleValues = true;
@@ -162,6 +195,8 @@ export class RunView {
     this.marks.pins.group.visible = s.pins;
     if (this.marks.fibres) this.marks.fibres.visible = s.fibres;
     this.obstacles.group.visible = s.obstacles;
+    this.cloth.group.visible = s.sliding && this.material !== null;
+    this.uniforms.uCell.value = this.material && s.checkers ? this.cell : 0;
   }
 
   setOpacity(opacity: number) {
@@ -190,6 +225,7 @@ export class RunView {
     const planes = this.clip ? [this.worldPlane] : null;
     this.surface.material.clippingPlanes = planes;
     this.marks.clip(planes);
+    this.cloth.clip(planes);
   }
 
   hit(from: THREE.Vector3, direction: THREE.Vector3) {

@@ -6,8 +6,9 @@ import { setPose, skinDepthMaterial, skinUniforms, type SkinUniforms } from "./s
 
 const creaseCosine = Math.cos((48 * Math.PI) / 180);
 
-// Corners of neighbouring triangles share a normal unless the rest shape has a sharp edge between them.
-function smoothGroups(rest: Float32Array, triangles: Int32Array) {
+// Corners of neighbouring triangles share a normal unless the rest shape has a sharp edge between them, or they are on
+// both sides of a crease (pairs of nodes).
+function smoothGroups(rest: Float32Array, triangles: Int32Array, creases: Int32Array) {
   const corners = triangles.length;
   const group = new Int32Array(corners).map((_, i) => i);
   const find = (i: number) => {
@@ -21,6 +22,9 @@ function smoothGroups(rest: Float32Array, triangles: Int32Array) {
   }
   const edges = new Map<number, number>(); // directed edge -> corner at its start
   const nodeCount = rest.length / 3;
+  const creased = new Set<number>();
+  for (let k = 0; k < creases.length; k += 2)
+    creased.add(Math.min(creases[k], creases[k + 1]) * nodeCount + Math.max(creases[k], creases[k + 1]));
   for (let c = 0; c < corners; ++c) {
     const t = c - (c % 3);
     edges.set(triangles[c] * nodeCount + triangles[t + ((c + 1) % 3)], c);
@@ -30,6 +34,8 @@ function smoothGroups(rest: Float32Array, triangles: Int32Array) {
     const next = t + ((c + 1) % 3);
     const other = edges.get(triangles[next] * nodeCount + triangles[c]); // starts at `next`, ends at `c`
     if (other === undefined) continue;
+    const [a, b] = [triangles[c], triangles[next]];
+    if (creased.size && creased.has(Math.min(a, b) * nodeCount + Math.max(a, b))) continue;
     const u = other - (other % 3);
     const cosine = normals[t] * normals[u] + normals[t + 1] * normals[u + 1] + normals[t + 2] * normals[u + 2];
     if (cosine < creaseCosine) continue;
@@ -81,10 +87,11 @@ export class Surface {
   constructor(
     readonly epoch: Epoch,
     uniforms: SurfaceUniforms,
+    creases: Int32Array = new Int32Array(0),
   ) {
     this.triangles = epoch.triangles;
     const corners = this.triangles.length;
-    this.smooth = smoothGroups(epoch.rest, this.triangles);
+    this.smooth = smoothGroups(epoch.rest, this.triangles, creases);
     this.faces = new Float32Array(corners);
     this.sums = new Float32Array(3 * this.smooth.count);
     const attribute = (size: number) =>
@@ -176,6 +183,21 @@ export class Surface {
     }
     this.position.needsUpdate = this.normal.needsUpdate = true;
   }
+
+  // Material coordinates of a cloth's nodes.
+  setMaterial(material: Float32Array) {
+    if (!this.checkers) {
+      this.checkers = new THREE.BufferAttribute(new Float32Array(2 * this.triangles.length), 2).setUsage(THREE.DynamicDrawUsage);
+      this.mesh.geometry.setAttribute("aMaterial", this.checkers);
+    }
+    const out = this.checkers.array as Float32Array;
+    for (let c = 0; c < this.triangles.length; ++c) {
+      out[2 * c] = material[2 * this.triangles[c]];
+      out[2 * c + 1] = material[2 * this.triangles[c] + 1];
+    }
+    this.checkers.needsUpdate = true;
+  }
+  private checkers: THREE.BufferAttribute | null = null;
 
   // One number per node or per element.
   paint(values: Float32Array, perElement: boolean) {

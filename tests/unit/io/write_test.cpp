@@ -15,6 +15,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 
 namespace limber {
 namespace {
@@ -247,6 +248,23 @@ frames = [(float(d.get("timestep")), d.get("file")) for d in xml.parse(folder + 
 assert frames == [(0, "a.vtu"), (0.1, "z.vtu")], frames
 )");
   EXPECT_EQ(std::system((python + " " + path("check.py") + " " + folder_).c_str()), 0);
+}
+
+// Texture coordinates of OBJ files are the node field "uv", where every vertex has one.
+TEST_F(Write, TextureCoordinatesComeBack) {
+  TriMesh mesh;
+  mesh.nodes = {{0, 0, 0}, {1, 0, 0}, {1, 1, 0.5}, {0, 1, 0.5}};
+  mesh.triangles = {{0, 1, 2}, {0, 2, 3}};
+  mesh.node_fields["uv"] = {2, {0, 0, 1, 0, 1, 1.25, 0, 1.25}};
+  write_obj(path("uv.obj"), mesh);
+  const TriMesh back = read_surface(path("uv.obj"));
+  ASSERT_EQ(back.node_fields.count("uv"), 1u);
+  EXPECT_EQ(back.node_fields.at("uv").values, mesh.node_fields.at("uv").values);
+  // A seam: one vertex with two of them.
+  std::ofstream(path("seam.obj"))
+      << "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nvt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\nvt 5 5\n"
+         "f 1/1 2/2 3/3\nf 1/5 3/3 4/4\n";
+  EXPECT_EQ(read_surface(path("seam.obj")).node_fields.count("uv"), 0u);
 }
 
 }  // namespace
