@@ -9,14 +9,18 @@
 #include <limber/mesh/generate.hpp>
 #include <limber/mesh/quality.hpp>
 #include <limber/mesh/refine.hpp>
+#include <limber/mesh/remesh.hpp>
+#include <limber/mesh/sheet_surface.hpp>
 #include <limber/mesh/stuff.hpp>
 #include <limber/mesh/surface.hpp>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <numbers>
 
 namespace limber {
 namespace {
@@ -32,6 +36,7 @@ struct MeshArguments {
   std::vector<Index> nodes{5, 5, 5};
   double radius = 0.05, tube_radius = 0.02, length = 0.1, edge = 0.01;
   double spacing = 0;
+  double size_min = 0, size_max = 0, bend = 17, aspect = 0.2;
 };
 
 void print(const std::string& line) { std::fputs((line + "\n").c_str(), stdout); }
@@ -154,6 +159,47 @@ int surface(const MeshArguments& a) {
   return 0;
 }
 
+int remesh(const MeshArguments& a) {
+  std::vector<std::string> notices;
+  const TriMesh input = read_surface(a.input, &notices);
+  for (const std::string& n : notices) tell(fmt::format("{}: {}", a.input, n));
+  const double longest = bounding_box(input.nodes).size().maxCoeff();
+  const double size_max = a.size_max > 0 ? a.size_max : std::max(longest / 10, a.size_min);
+  const double size_min = a.size_min > 0 ? a.size_min : std::min(longest / 50, size_max);
+  if (size_max < size_min)
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--size-max {}: expected at least --size-min {}", size_max, size_min));
+  MeshFile file;
+  const SurfaceEdges edges = surface_edges(input.triangles);
+  const bool open =
+      std::any_of(edges.edges.begin(), edges.edges.end(), [](const auto& e) { return e.end - e.begin == 1; });
+  std::string how;
+  if (open) {
+    SurfaceAdaptOptions o;
+    o.adapt.size_min = size_min;
+    o.adapt.size_max = size_max;
+    o.adapt.refine_angle = a.bend * std::numbers::pi / 180;
+    o.adapt.aspect_min = a.aspect;
+    o.feature_angle = a.feature_angle;
+    SurfaceAdaptReport r;
+    file.mesh = adapted_surface(input, o, a.input, &r);
+    how = fmt::format("; {} splits, {} flips, {} collapses", r.splits, r.flips, r.collapses);
+  } else {
+    for (const std::string& d : surface_defects(input))
+      throw Error(ErrorKind::kInput, fmt::format("{}: {}", a.input, d));
+    RemeshOptions o;
+    o.edge = size_max;
+    o.feature_angle = a.feature_angle;
+    file.mesh = remesh_surface(input, o);
+    how = "; it is closed: edges of one length, --size-max";
+  }
+  write(a, file);
+  const QualitySummary q = summarize_quality(file.triangles());
+  print(fmt::format("{}: {}{}; edges {:.4g} to {:.4g} m", a.output, counts(file), how, q.edge_least,
+                    q.edge_most));
+  return 0;
+}
+
 int generate(const MeshArguments& a) {
   const auto need = [&](const auto& list, std::size_t n, const char* option) {
     if (list.size() != n)
@@ -257,6 +303,25 @@ void add_mesh_command(CLI::App& app, std::function<int()>& action) {
   sub = command("surface", "The boundary triangles of a mesh", surface);
   sub->add_option("input", a->input, "Mesh file")->required();
   output(sub);
+
+  sub = command("remesh", "New triangles for a surface: short where it bends, long where it is flat", remesh);
+  sub->add_option("input", a->input,
+                  "Surface with a border (one part, one border, or with texture coordinates)")
+      ->required();
+  output(sub);
+  sub->add_option("--size-min", a->size_min,
+                  "Shortest edge to aim for [m]; without it a 50th of the longest side")
+      ->check(CLI::PositiveNumber);
+  sub->add_option("--size-max", a->size_max, "Longest edge [m]; without it a tenth of the longest side")
+      ->check(CLI::PositiveNumber);
+  sub->add_option("--bend", a->bend, "Most turn of the surface along an edge [degrees]")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 90.0));
+  sub->add_option("--aspect", a->aspect, "How much shorter edges may be across a bend than along it")
+      ->capture_default_str()
+      ->check(CLI::Range(0.01, 0.99));
+  sub->add_option("--feature-angle", a->feature_angle, "Keep edges sharper than this [degrees]; 180: none")
+      ->capture_default_str();
 
   sub = command("generate", "Make a simple shape", generate);
   sub->add_option("shape", a->shape, "box, bar, sphere, capsule, cylinder, torus or rectangle")

@@ -45,6 +45,12 @@ Mat2 compression_metric(const Mat2& e, const Mat2& S2, double c) {
   return positive_part(root - e) / (2 * c * c);
 }
 
+double aspect_in_space(const Sheet& s, const Tri& t) {
+  const Vec3 &a = s.x[t[0]], &b = s.x[t[1]], &c = s.x[t[2]];
+  const double perimeter = (b - a).norm() + (c - b).norm() + (a - c).norm();
+  return 6 * std::sqrt(3.0) * cross(b - a, c - a).norm() / (perimeter * perimeter);
+}
+
 class SheetAdapter {
  public:
   SheetAdapter(SheetEditor& editor, const AdaptOptions& options)
@@ -146,16 +152,34 @@ class SheetAdapter {
     }
   }
 
+  double aspect(const Tri& t) const {
+    return o_.in_space ? aspect_in_space(s(), t) : material_aspect(s(), t);
+  }
+
+  // In space, the sides of triangles must stay what they are.
+  bool turns_in_space(Index a, Index b) const {
+    bool turns = false;
+    for (const Index i : e_.around(a)) {
+      Tri t = s().triangles[i];
+      if (t[0] == b || t[1] == b || t[2] == b) continue;
+      const Vec3 n = triangle_normal(s().x, t);
+      for (Index& v : t)
+        if (v == a) v = b;
+      const Vec3 m = triangle_normal(s().x, t);
+      turns = turns || !(n.dot(m) > 0.7 * n.norm() * m.norm());
+    }
+    return turns;
+  }
+
   bool collapse_pays(Index a, Index b) const {
     double worst_before = o_.aspect_min;
-    for (const Index i : e_.around(a))
-      worst_before = std::min(worst_before, material_aspect(s(), s().triangles[i]));
+    for (const Index i : e_.around(a)) worst_before = std::min(worst_before, aspect(s().triangles[i]));
     bool ok = true;
     e_.after_collapse(a, b, [&](const Tri& t) {
       for (const Index w : t) ok = ok && (w == b || length(b, w) <= kCollapseBelow);
-      ok = ok && material_aspect(s(), t) >= worst_before;
+      ok = ok && aspect(t) >= worst_before;
     });
-    return ok;
+    return ok && !(o_.in_space && turns_in_space(a, b));
   }
 
   void collapse_short() {
@@ -208,6 +232,20 @@ std::vector<Mat2> vertex_metric(const Sheet& s, const AdaptOptions& o) {
   const std::size_t faces = s.triangles.size();
   std::vector<Vec3> normal(faces);
   for (std::size_t i = 0; i < faces; ++i) normal[i] = triangle_normal(s.x, s.triangles[i]).normalized();
+  // In space, every triangle has axes of its own.
+  std::vector<Mat32> axes(o.in_space ? faces : 0);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const Tri& t = s.triangles[i];
+    const Vec3 e = (s.x[t[1]] - s.x[t[0]]).normalized();
+    axes[i] << e, cross(normal[i], e);
+  }
+  const auto along = [&](Index face, Index a, Index b) {
+    return o.in_space ? Vec2(axes[face].transpose() * (s.x[b] - s.x[a])) : Vec2(s.X[b] - s.X[a]);
+  };
+  const auto det = [&](Index face) {  // twice the area
+    const Tri& t = s.triangles[face];
+    return o.in_space ? triangle_normal(s.x, t).norm() : material_det(s, t);
+  };
   // The triangle on the other side of each edge, by bucketing half-edges at their lower vertex.
   std::vector<Mat2> S(faces, Mat2::Zero());
   std::vector<Index> begin(s.x.size() + 1, 0);
@@ -238,31 +276,38 @@ std::vector<Mat2> vertex_metric(const Sheet& s, const AdaptOptions& o) {
         const Tri& t = s.triangles[half[q].face];
         const Index c = t[0] + t[1] + t[2] - edge[0] - edge[1];
         const double sign = n.dot(s.x[c] - s.x[edge[0]]) > 0 ? -1 : 1;
-        const Vec2 d = s.X[edge[1]] - s.X[edge[0]];
-        const Vec2 across = Vec2(-d[1], d[0]);
         // Half of the hinge's angle belongs to each triangle: S += angle/2 |e| t t^T / area.
-        const Mat2 bend = (0.5 * sign * angle / std::max(d.norm(), 1e-300)) * (across * across.transpose());
-        for (const Index f : {half[p].face, half[q].face})
-          S[f] += bend * (2 / std::max(std::abs(material_det(s, s.triangles[f])), 1e-300));
+        for (const Index f : {half[p].face, half[q].face}) {
+          const Vec2 d = along(f, edge[0], edge[1]), across(-d[1], d[0]);
+          S[f] +=
+              (sign * angle / std::max(d.norm() * std::abs(det(f)), 1e-300)) * (across * across.transpose());
+        }
       }
   std::vector<Mat2> metric(s.x.size(), Mat2::Zero());
   std::vector<double> area(s.x.size(), 0.0);
   for (std::size_t i = 0; i < faces; ++i) {
     const Tri& t = s.triangles[i];
-    const double A = material_det(s, t);
-    if (!(A > 0)) continue;  // what it says is without sense, and might be without bounds
+    const double A = det(static_cast<Index>(i));
+    if (!(A > 0) || !(material_det(s, t) > 0))
+      continue;  // what it says is without sense, and might be without bounds
     const auto g = shape_gradients(s, t);
     Mat32 F = Mat32::Zero(), dv = Mat32::Zero();
     for (int k = 0; k < 3; ++k) F += s.x[t[k]] * g[k].transpose();
     for (int k = 0; k < 3; ++k) dv += material_velocity(s, t, F, k) * g[k].transpose();
     const Mat2 S2 = S[i] * S[i];
     Mat2 M = S2 / (o.refine_angle * o.refine_angle);
-    M = least_above(M, dv.transpose() * dv / (o.refine_velocity * o.refine_velocity));
-    M = least_above(M, compression_metric(F.transpose() * F - Mat2::Identity(), S2, o.refine_compression));
+    if (!o.in_space) {
+      M = least_above(M, dv.transpose() * dv / (o.refine_velocity * o.refine_velocity));
+      M = least_above(M, compression_metric(F.transpose() * F - Mat2::Identity(), S2, o.refine_compression));
+    }
     M = of_eigenvalues(M, [&](double l, double largest) {
       const double top = std::clamp(largest, least, most);
       return std::max(std::clamp(l, least, most), top * o.aspect_min * o.aspect_min);
     });
+    if (o.in_space) {  // pulled back to the map
+      const Mat2 G = axes[i].transpose() * F;
+      M = G.transpose() * M * G;
+    }
     if (!M.allFinite()) continue;
     for (const Index v : t) {
       metric[v] += A * M;

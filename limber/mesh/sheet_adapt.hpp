@@ -12,6 +12,9 @@ struct AdaptOptions {
   double refine_velocity = 0.5;       // an edge may span this difference of velocity [m/s]
   double refine_compression = 0.005;  // [m]: an edge may be this long times 1/sqrt(compressive strain)
   double aspect_min = 0.2;            // of the metric, and of triangles that a collapse leaves
+  // Lengths, aspects and curvature are those of x, and the material is only a map of it: for surfaces that
+  // are no cloth (sheet_surface.hpp). Velocity and compression do not count.
+  bool in_space = false;
 };
 
 // Throws Error(kInput), its message beginning with `where`, for options that make no sense.

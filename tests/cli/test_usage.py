@@ -65,6 +65,18 @@ class Usage(CommandTest):
         self.assertIn("cannot", self.limber("run", "nothing.json", code=4).stderr)
         self.assertIn("is a folder", self.limber("check", self.folder, code=4).stderr)
 
+    def test_remesh_a_surface_with_a_border(self):
+        coarse, fine = self.folder / "coarse.obj", self.folder / "fine.obj"
+        self.limber("mesh", "generate", "rectangle", "--size", 1, 1, "--nodes", 4, 4, "-o", coarse)
+        self.assertIn("splits", self.limber("mesh", "remesh", coarse, "-o", fine, "--size-max", 0.1).stdout)
+        out = self.limber("mesh", "info", fine).stdout
+        self.assertIn("area 1 m^2", out)
+        err = self.limber("mesh", "remesh", coarse, "-o", fine, "--size-min", 1, "--size-max", 0.1, code=1).stderr
+        self.assertIn("--size-max 0.1: expected at least --size-min 1", err)
+        # Two triangles that meet in a point.
+        coarse.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv -1 0 0\nv 0 -1 0\nf 1 2 3\nf 1 4 5\n")
+        self.assertIn("meet in a point", self.limber("mesh", "remesh", coarse, "-o", fine, code=2).stderr)
+
     def test_failed_simulation_is_3(self):
         # One Newton iteration cannot find the equilibrium of a soft bar.
         scene = self.scene(method={"type": "static", "max_iterations": 1})

@@ -1,6 +1,9 @@
 #include <limber/core/error.hpp>
+#include <limber/mesh/check.hpp>
 #include <limber/mesh/generate.hpp>
 #include <limber/mesh/sheet_adapt.hpp>
+#include <limber/mesh/sheet_surface.hpp>
+#include <limber/mesh/surface.hpp>
 
 #include <gtest/gtest.h>
 
@@ -292,6 +295,72 @@ TEST(SheetAdapt, OptionsAreChecked) {
   o = even_size(0.1);
   o.aspect_min = 1.5;
   EXPECT_EQ(message(o), "/method/remesh/aspect_min: 1.5, expected between 0 and 1");
+}
+
+// Half a cylinder without material coordinates: short edges around it, long ones along it, all vertices on
+// its chords.
+TEST(SheetSurface, HalfACylinder) {
+  const double R = 0.2;
+  TriMesh mesh = make_rectangle({M_PI * R, 1}, {33, 51});
+  for (Vec3& p : mesh.nodes) p = {-R * std::cos(p[0] / R), p[1], R * std::sin(p[0] / R)};
+  mesh.node_sets["some"] = {100, 700};
+  const std::vector<Vec3> kept{mesh.nodes[100], mesh.nodes[700]};
+  SurfaceAdaptOptions o;
+  o.adapt.size_min = 0.01;
+  o.adapt.size_max = 0.3;
+  SurfaceAdaptReport report;
+  const TriMesh out = adapted_surface(mesh, o, "half.obj", &report);
+  EXPECT_LT(out.triangles.size(), mesh.triangles.size() / 3);
+  EXPECT_GT(report.collapses, 100);
+  double chord = 0, along = 0;
+  for (const Vec3& p : out.nodes) {
+    const double r = std::hypot(p[0], p[2]);
+    EXPECT_LT(r, R * (1 + 1e-9));
+    EXPECT_GT(r, R * std::cos(M_PI / 64) * 0.999);  // on an edge or triangle of the old surface
+  }
+  for (const auto& e : surface_edges(out.triangles).edges) {
+    const Vec3 d = out.nodes[e.nodes[1]] - out.nodes[e.nodes[0]];
+    chord = std::max(chord, std::hypot(d[0], d[2]));
+    along = std::max(along, std::abs(d[1]));
+  }
+  EXPECT_LT(chord, 1.25 * 0.3 * R);  // refine_angle
+  EXPECT_GT(along, 2 * chord);
+  ASSERT_EQ(out.node_sets.at("some").size(), 2u);
+  for (const Index i : out.node_sets.at("some"))
+    EXPECT_TRUE(out.nodes[i] == kept[0] || out.nodes[i] == kept[1]);
+  double area = 0;
+  for (const Tri& t : out.triangles) area += 0.5 * triangle_normal(out.nodes, t).norm();
+  EXPECT_NEAR(area, M_PI * R, 0.02 * M_PI * R);
+}
+
+// A hemisphere is made finer; what is no disk is refused with a reason.
+TEST(SheetSurface, HemisphereAndRefusals) {
+  TriMesh ball = surface_mesh(make_sphere(0.5, 0.1)), cap;
+  cap.nodes = ball.nodes;
+  for (const Tri& t : ball.triangles)
+    if ((ball.nodes[t[0]] + ball.nodes[t[1]] + ball.nodes[t[2]])[2] > 0) cap.triangles.push_back(t);
+  fix_mesh(cap, TriRole::kSurface);
+  SurfaceAdaptOptions o;
+  o.adapt.size_min = o.adapt.size_max = 0.05;
+  const TriMesh out = adapted_surface(cap, o, "cap");
+  EXPECT_GT(out.triangles.size(), 1.5 * cap.triangles.size());
+  const SurfaceEdges edges = surface_edges(out.triangles);
+  for (const auto& e : edges.edges)
+    EXPECT_LE((out.nodes[e.nodes[0]] - out.nodes[e.nodes[1]]).norm(), 1.3 * 0.05);
+  EXPECT_TRUE(check_mesh(out, TriRole::kSurface).find(MeshProblemKind::kNonManifoldSurface) == nullptr);
+  const auto message = [&](const TriMesh& mesh) -> std::string {
+    try {
+      adapted_surface(mesh, o, "file");
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message(ball).find("file: the surface is closed"), std::string::npos) << message(ball);
+  TriMesh ring = cap;
+  std::erase_if(ring.triangles, [&](const Tri& t) { return (cap.nodes[t[0]])[2] > 0.4; });
+  fix_mesh(ring, TriRole::kSurface);
+  EXPECT_NE(message(ring).find("expected one part with one border"), std::string::npos) << message(ring);
 }
 
 }  // namespace
