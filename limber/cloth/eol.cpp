@@ -32,7 +32,6 @@ EolGeometry eol_geometry(const Sheet& sheet, const ClothBody& body, const std::v
   const Vec2 X = sheet.X[at(i)];
   double area = 0;
   Vec3 normal = Vec3::Zero();
-  g.altitude = std::numeric_limits<double>::infinity();
   for (const Index t : around) {
     const Tri& tri = sheet.triangles[at(t)];
     const RestTriangle& rest = body.rest[at(t)];
@@ -40,7 +39,6 @@ EolGeometry eol_geometry(const Sheet& sheet, const ClothBody& body, const std::v
     g.F += rest.area * gradient_of(rest, x);
     normal += rest.area * cross(x[1] - x[0], x[2] - x[0]).stableNormalized();
     area += rest.area;
-    for (const Vec2& gradient : rest.gradient) g.altitude = std::min(g.altitude, 1 / gradient.norm());
   }
   g.F /= area;
   const double normal_length = normal.norm();
@@ -69,6 +67,24 @@ EolGeometry eol_geometry(const Sheet& sheet, const ClothBody& body, const std::v
     g.across = turned_left(crease);
   }
 
+  // The area of a triangle changes by the factor 1 + s sum grad N . across over its EOL corners.
+  g.room[0] = g.room[1] = std::numeric_limits<double>::infinity();
+  for (const Index t : around) {
+    const Tri& tri = sheet.triangles[at(t)];
+    double rate = 0, steepest = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      if (!sheet.eol(tri[k])) continue;
+      rate += body.rest[at(t)].gradient[k].dot(g.across);
+      steepest = std::max(steepest, body.rest[at(t)].gradient[k].norm());
+    }
+    if (g.along.isZero(0)) {  // anywhere
+      for (double& room : g.room) room = std::min(room, 1 / steepest);
+    } else if (rate != 0) {
+      double& room = g.room[rate < 0 ? 1 : 0];
+      room = std::min(room, 1 / std::abs(rate));
+    }
+  }
+
   // Both sides of the vertex as the material runs across: of the feature's line, or where it runs now.
   Vec2 across = turned_left(crease);
   if (!on_line)
@@ -93,11 +109,11 @@ EolGeometry eol_geometry(const Sheet& sheet, const ClothBody& body, const std::v
     const Vec3 inwards = ahead + behind;
     if (inwards.norm() > 1e-3) g.out = -inwards.normalized();
   }
-  // Nothing to bend about: the outer side is the one that the feature points to.
+  // The outer side is where the feature points to; cloth that bends the other way does not lie on it.
   Vec3 side = eol.normal[0];
   if (eol.kind == EolKind::kEdge) side += eol.normal[1];
   if (eol.kind == EolKind::kCorner) side += eol.normal[1] + eol.normal[2];
-  if (g.turn < 1e-3 && side.dot(g.out) < 0) g.out = -g.out;
+  if (side.dot(g.out) < 0) g.out = g.turn < 1e-2 ? Vec3(-g.out) : Vec3(side.normalized());
   return g;
 }
 
@@ -123,36 +139,20 @@ void add_eol_bounds(const ClothPattern& pattern, std::span<const EolVertex> eol,
     Vec3 rows[3];
     Bound kind[3] = {Bound::kFree, Bound::kFree, Bound::kFree};
     FrictionDisc disc;
-    switch (vertex.kind) {
-      case EolKind::kEdge:
-        rows[0] = vertex.normal[0];
-        rows[1] = vertex.normal[1];
-        rows[2] = vertex.tangent;
-        kind[0] = kind[1] = Bound::kLower;
-        break;
-      case EolKind::kCorner:
-        for (int a = 0; a < 3; ++a)
-          rows[a] = vertex.normal[static_cast<std::size_t>(a)], kind[a] = Bound::kLower;
-        break;
-      case EolKind::kWire: {
-        Vec3 out = g.out - vertex.tangent.dot(g.out) * vertex.tangent;
-        if (out.norm() < 1e-6) {
-          Vec3 other;
-          tangents_of(vertex.tangent, out, other);
-        }
-        rows[0] = out.normalized();
-        rows[1] = cross(vertex.tangent, rows[0]);
-        rows[2] = vertex.tangent;
-        kind[0] = Bound::kLower;
-        kind[1] = Bound::kHeld;
-        break;
-      }
-      case EolKind::kNail:
-        rows[0] = g.out;
-        tangents_of(rows[0], rows[1], rows[2]);
-        kind[0] = Bound::kLower;
-        kind[1] = kind[2] = Bound::kHeld;
-        break;
+    // Where the cloth touches it, it stays: what would move it sideways moves the material instead. It may
+    // leave along the bisector, where nothing pulls it back.
+    kind[0] = Bound::kLower;
+    kind[1] = Bound::kHeld;
+    rows[0] = g.out;
+    if (vertex.kind == EolKind::kEdge || vertex.kind == EolKind::kWire) {
+      rows[0] -= vertex.tangent.dot(rows[0]) * vertex.tangent;
+      if (rows[0].norm() < 1e-6) tangents_of(vertex.tangent, rows[0], rows[1]);
+      rows[0].normalize();
+      rows[1] = cross(vertex.tangent, rows[0]);
+      rows[2] = vertex.tangent;
+    } else {
+      tangents_of(rows[0], rows[1], rows[2]);
+      kind[2] = Bound::kHeld;
     }
     const double factor = options.capstan ? capstan_factor(vertex.friction, g.turn) : 0;
     for (int a = 0; a < 3; ++a) {
@@ -162,7 +162,7 @@ void add_eol_bounds(const ClothPattern& pattern, std::span<const EolVertex> eol,
       problem.value[d] = rows[a].dot(vertex.velocity);
       if (kind[a] == Bound::kLower) {
         disc.push[static_cast<std::size_t>(a)] = d;
-        disc.weight[static_cast<std::size_t>(a)] = factor * rows[a].dot(g.out);
+        disc.weight[static_cast<std::size_t>(a)] = factor;
       }
     }
     problem.basis[at(i)] = basis_of(rows[0], rows[1], rows[2]);
@@ -179,9 +179,12 @@ void add_eol_bounds(const ClothPattern& pattern, std::span<const EolVertex> eol,
     problem.basis[at(e)] = B;
     problem.turned[at(e)] = 1;
     problem.bound[at(3 * e + 2)] = Bound::kHeld;
-    for (int a = line ? 1 : 0; a < 2 && options.limit; ++a) {
+    for (int a = line ? 1 : 0; a < 2 && options.limit > 0; ++a) {
+      const double most = 1e3;  // where there is no end to the room [m]
+      const double back = std::min(g.room[0], most), ahead = std::min(g.room[1], most);
       problem.bound[at(3 * e + a)] = Bound::kRange;
-      problem.range[3 * e + a] = 0.5 * g.altitude / h;
+      problem.value[3 * e + a] = 0.5 * options.limit * (ahead - back) / h;
+      problem.range[3 * e + a] = 0.5 * options.limit * (ahead + back) / h;
     }
     if (factor > 0) {
       if (line) {
@@ -237,9 +240,7 @@ void filter_friction(const ClothPattern& pattern, std::span<const EolVertex> eol
     const Vec3 v = node(q, i);
     const Vec2 V = node(q, e).head<2>();
     const Vec3 w = v - g.F * V - vertex.velocity;
-    double push = 0;
-    const int normals = vertex.kind == EolKind::kEdge ? 2 : vertex.kind == EolKind::kCorner ? 3 : 1;
-    for (int a = 0; a < normals; ++a) push += std::max(0.0, reaction[3 * i + a]);
+    const double push = std::max(0.0, reaction[3 * i]);
     const double slip = (w - g.out.dot(w) * g.out).norm();
     if (slip == 0 || push == 0) continue;
     const double keep = std::max(0.0, 1 - vertex.friction * push / (lumped_mass[i] * slip));

@@ -37,7 +37,8 @@ struct EolGeometry {
   Mat32 F = Mat32::Zero();      // mean over the triangles
   Vec3 out = Vec3::UnitZ();     // unit: along the bisector, from the feature to the cloth's outer side
   double turn = 0;              // theta: the angle by which the material turns on its way across [rad]
-  double altitude = 0;          // least altitude of the triangles around it, in the material [m]
+  double room[2] = {0, 0};      // how far it can move along -across and +across, together with the other EOL
+                                // corners of its triangles, until one of these has no area left [m]
 };
 EolGeometry eol_geometry(const Sheet& sheet, const ClothBody& body, const std::vector<Index>& around,
                          const SheetBorder& border, const EolVertex& eol);
@@ -49,7 +50,7 @@ double capstan_factor(double mu, double turn);
 struct EolOptions {
   double flat = 1e-4;   // share of the diagonal that holds EOL vertices where the cloth is flat
   bool capstan = true;  // friction by the capstan limit; false: none here (filtered afterwards)
-  bool limit = true;    // of sliding: half the least altitude in a step
+  double limit = 0.6;   // share of that room which sliding may take in a step
 };
 // Bounds, bases and friction of the EOL vertices; `A` and `b` of the problem get what the flat case needs.
 // Before turn_to_basis.

@@ -343,11 +343,11 @@ void Simulation::fail(const std::string& why) const {
   throw StepFailure(state_.step, state_.t, why, std::string(method_->spec.remedy));
 }
 
-StepReport Simulation::step() {
+StepReport Simulation::step_part(double h) {
   apply_due_changes();
   const bool nodal = stepper_->nodal_input();
-  if (behind_ && nodal && script_->needs_positions(state_.t, scene_->h)) state();
-  const StepInput& script = script_->at(state_, scene_->h, nodal);
+  if (behind_ && nodal && script_->needs_positions(state_.t, h)) state();
+  const StepInput& script = script_->at(state_, h, nodal);
   used_guidance_ = guided();
   const StepInput& input = used_guidance_ ? guide(script) : script;
   const bool reduced = stepper_->reduced();
@@ -365,6 +365,44 @@ StepReport Simulation::step() {
     fail(report.why);
   }
   behind_ = reduced;
+  return report;
+}
+
+namespace {
+
+// The report of a step from those of its parts: counts and times add up, the rest is that of the last one.
+void add_part(const StepReport& part, StepReport& sum) {
+  StepReport next = part;
+  next.iterations += sum.iterations;
+  next.inverted = std::max(part.inverted, sum.inverted);
+  for (const auto& [name, count] : sum.fallbacks) next.fallbacks[name] += count;
+  next.warnings.insert(next.warnings.begin(), sum.warnings.begin(), sum.warnings.end());
+  for (const auto& [name, seconds] : sum.phases) {
+    const auto same =
+        std::find_if(next.phases.begin(), next.phases.end(), [&](const auto& p) { return p.first == name; });
+    if (same != next.phases.end())
+      same->second += seconds;
+    else
+      next.phases.emplace_back(name, seconds);
+  }
+  sum = std::move(next);
+}
+
+}  // namespace
+
+StepReport Simulation::step() {
+  const double start = state_.t;
+  const int parts = stepper_->parts(*model_, state_);
+  StepReport report;
+  for (int p = 0; p < parts; ++p) {
+    StepReport part = step_part(scene_->h / parts);
+    if (p == 0)
+      report = std::move(part);
+    else
+      add_part(part, report);
+    if (p + 1 < parts) state_.t = start + (p + 1) * scene_->h / parts;
+  }
+  const StepInput& input = used_guidance_ ? guided_input_ : script_->input();
   for (std::size_t c = 0; c < model_->activations.size(); ++c)
     report.extra["activation/" + model_->activations[c]] = input.activation[c];
   if (report.inverted > 0 && !std::exchange(inverted_, true))

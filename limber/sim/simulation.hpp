@@ -85,6 +85,7 @@ class Simulation {
   void apply(const TopologyChange& change);
   void apply_event(std::size_t event);
   void apply_due_changes();
+  StepReport step_part(double h);
   void watch_nodes(StepReport& report) const;
   bool guided() const { return guidance_.force.size() > 0 || !guidance_.fixed.empty(); }
   const StepInput& guide(const StepInput& script);

@@ -75,7 +75,11 @@ class Stepper {
   // What in the method's memory does not fit the model, of a state that comes from a file; empty: all fits.
   virtual std::string misfit(const Model&, const State&) const { return {}; }
 
-  // Asked before each step: a change of the topology that is to come first.
+  // Asked before each step of the scene: into how many equal parts it is to be cut (what moves too far in one
+  // go needs a change of topology in between). May write to its memory.
+  virtual int parts(const Model&, State&) { return 1; }
+
+  // Asked before each step and each part of one: a change of the topology that is to come first.
   virtual std::optional<TopologyChange> change(const Model&, const State&) { return std::nullopt; }
   // The topology has changed (`state` is of the new model, its memory of the old one): takes over what is
   // still good. By default the memory is dropped.

@@ -1,17 +1,13 @@
 #include <limber/methods/cloth/cloth.hpp>
 
-#include <limber/cloth/contacts.hpp>
-#include <limber/cloth/eol.hpp>
-#include <limber/cloth/system.hpp>
 #include <limber/core/error.hpp>
-#include <limber/methods/cloth/memory.hpp>
-#include <limber/methods/cloth/options.hpp>
+#include <limber/methods/cloth/cloth_mesh.hpp>
 #include <limber/methods/common/system.hpp>
-#include <limber/sim/model.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -23,39 +19,74 @@ using namespace cloth;
 class Cloth final : public Stepper {
  public:
   Cloth(const Model& model, const ClothOptions& options)
-      : options_(options), solver_({model.scene->solver, model.scene->ordering}) {
-    for (const Body& body : model.bodies) {
-      if (!is_sheet(body.kind))
-        throw Error(
-            ErrorKind::kInput,
-            fmt::format("/method/type: \"cloth\" moves cloth only, and \"{}\" is none; give it triangles "
-                        "and \"elements\": \"cloth\", or take another method",
-                        body.name));
-    }
-    for (const Tet& t : model.mesh.elements) triangles_.push_back({t[0], t[1], t[2]});
+      : options_(options),
+        solver_({model.scene->solver, ordering(model, options)}),
+        charts_(find_charts(model)) {
+    require_cloth(model);
     for (std::size_t b = 0; b < model.bodies.size(); ++b)
-      for (Index e = model.bodies[b].elements.begin; e < model.bodies[b].elements.end; ++e)
+      for (Index e = model.bodies[b].elements.begin; e < model.bodies[b].elements.end; ++e) {
         body_.fabric.push_back(fabric_of(model.mesh.material[at(e)], model.scene->bodies[b].bending));
-    body_.hinges = find_hinges(triangles_);
-    for (std::size_t k = 0; k + 1 < body_.hinges.size(); ++k) {
-      const auto &a = body_.hinges[k].vertex, &b = body_.hinges[k + 1].vertex;
-      if (a[0] == b[0] && a[1] == b[1])
-        throw Error(
-            ErrorKind::kInput,
-            fmt::format("/bodies: the edge between nodes {} and {} has more than two triangles; cloth must "
-                        "be a surface (`limber mesh` finds and repairs such places)",
-                        a[0], a[1]));
-    }
-    update_rest(model.mesh.rest, triangles_, body_);
+        if (e == model.bodies[b].elements.begin) of_patch_.push_back(body_.fabric.back());
+      }
+    std::vector<Tri> triangles;
+    for (const Tet& t : model.mesh.elements) triangles.push_back({t[0], t[1], t[2]});
+    body_.hinges = find_hinges(triangles);
+    require_surface(model);
+    if (!remeshes()) update_rest(model.mesh.rest, triangles, body_);
+    if (options_.sharp) features_ = find_features(model.contact.obstacles, options_.sharp_angle);
   }
 
-  // Alg. 2.1, of which detection and remeshing come before (change).
+  // Steps in which the material would slide further than the triangles ahead reach are cut.
+  int parts(const Model& model, State& state) override {
+    if (!options_.eol) return 1;
+    ClothMemory& m = memory_of<ClothMemory>(state);
+    double fastest2 = 0;
+    for (std::size_t k = 0; k + 1 < m.V.size(); k += 2)
+      fastest2 = std::max(fastest2, m.V[k] * m.V[k] + m.V[k + 1] * m.V[k + 1]);
+    const double way = 1.25 * std::sqrt(fastest2) * model.scene->h, room = kSlideShare * options_.insert.size;
+    m.parts = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(way / room)), 1, kMostParts);
+    return static_cast<int>(m.parts);
+  }
+
+  // Lines 2 and 3 of Alg. 2.1: detection and remeshing, before the step.
+  std::optional<TopologyChange> change(const Model& model, const State& state) override {
+    ready_.reset();
+    if (!remeshes()) return std::nullopt;
+    if (const ClothMemory* m = memory_of<ClothMemory>(state); m && m->prepared == state.t)
+      return std::nullopt;
+    const Sheet before = sheet_of(model, state, charts_);
+    update_rest(before, body_);
+    Prepared prepared =
+        prepare(model, state, part_length(model, state), before, body_, of_patch_, features_, options_);
+    if (prepared.same) {
+      ready_ = std::move(prepared);
+      ready_time_ = state.t;
+      return std::nullopt;
+    }
+    const ClothMemory* m = memory_of<ClothMemory>(state);
+    ClothMemory memory = m ? *m : ClothMemory{};
+    memory.prepared = state.t;
+    memory.detect_seconds = prepared.detect_seconds;
+    memory.remesh_seconds = prepared.remesh_seconds;
+    memory.unclean = prepared.fallbacks.empty() ? 0 : 1;
+    return change_of(model, prepared, charts_, std::move(memory));
+  }
+
+  // Lines 4 and 5 of Alg. 2.1.
   StepReport step(const Model& model, State& state, const StepInput& in) override {
     StepReport report;
     clock_.reset();
-    read_sheet(model, state);
+    take_sheet(model, state, report);
+    if (!options_.eol && options_.mesh == ClothMesh::kConformal) {
+      // Its vertices on features are there for the mesh alone: they move with the material.
+      on_feature_ = sheet_.feature;
+      on_parameter_ = sheet_.parameter;
+      std::fill(sheet_.feature.begin(), sheet_.feature.end(), -1);
+    }
     {
       auto phase = clock_.phase("assemble");
+      if (remeshes()) update_rest(sheet_, body_);
+      for (const RestTriangle& rest : body_.rest) report.inverted += !(rest.area > 0);
       if (!pattern_.blocks || !fits(pattern_, sheet_)) pattern_ = make_pattern(sheet_, body_.hinges);
       assemble(sheet_, body_, pattern_, terms(model, in), system_);
     }
@@ -68,24 +99,40 @@ class Cloth final : public Stepper {
       auto phase = clock_.phase("solve");
       turn_to_basis(problem_);
       solution = solver_.solve(problem_, active_of(state));
+      // Triangles that sliding would turn over: their vertices may slide half as far, in the end not at all.
+      for (int k = 0; solution.ok && k < kNarrowings && narrow(in.h, solution, k + 1 == kNarrowings); ++k) {
+        report.fallbacks["slide-again"] += 1;
+        BoundSolution again = solver_.solve(problem_, solution.active);
+        again.iterations += solution.iterations;
+        again.factorizations += solution.factorizations;
+        for (const auto& [name, count] : solution.fallbacks) again.fallbacks[name] += count;
+        solution = std::move(again);
+      }
       if (!solution.ok) return fail(report, solution.why);
     }
-    const VecX q = from_basis(problem_, solution.y);
-    advance(in, q, state);
-    keep_active(solution, state);
-    report.fallbacks = solution.fallbacks;
+    VecX q = from_basis(problem_, solution.y);
+    if (options_.filter && !eol_.empty())
+      filter_friction(pattern_, eol_, geometry_, lumped_mass(), solution.reaction, q);
+    advance(in, q, solution, state);
+    for (const auto& [name, count] : solution.fallbacks) report.fallbacks[name] += count;
+    report_limits(solution, report);
     report.iterations = solution.iterations;
     report.extra["factorizations"] = solution.factorizations;
-    report.dofs = free_dofs(in);
+    report.extra["faces"] = sheet_.faces();
+    if (options_.eol) report.extra["parts"] = static_cast<double>(memory_of<ClothMemory>(state).parts);
+    report.extra["eol"] = static_cast<double>(eol_.size());
+    if (options_.eol) report.extra["eol_force"] = edge_force(solution) / in.h;
+    report.dofs = free_dofs(in) + 2 * static_cast<Index>(eol_.size());
     report.symbolic_analyses = solver_.analyses();
-    report.phases = clock_.phases();
+    for (const auto& phase : clock_.phases()) report.phases.push_back(phase);
     return report;
   }
 
   void measure(const Model& model, const State& state, Diagnostics& d) const override {
-    Sheet sheet;
-    fill_sheet(model, state, sheet);
-    const ClothMotion m = cloth::measure(sheet, body_, model.scene->gravity);
+    const Sheet sheet = sheet_of(model, state, charts_);
+    ClothBody body = body_;
+    if (remeshes()) update_rest(sheet, body);
+    const ClothMotion m = cloth::measure(sheet, body, model.scene->gravity);
     d.kinetic = m.kinetic;
     d.elastic = m.membrane + m.bending;
     d.gravity = m.gravity;
@@ -94,6 +141,26 @@ class Cloth final : public Stepper {
     d.angular_momentum = m.angular_momentum;
     if (m.mass > 0) d.center_of_mass = m.first_moment / m.mass;
     d.max_speed = m.max_speed;
+  }
+
+  MethodFields fields(const Model& model, const State& state) const override {
+    MethodFields f;
+    const bool charted =
+        std::all_of(charts_.begin(), charts_.end(), [](const auto& c) { return c.has_value(); });
+    if (!charted) return f;
+    const Sheet sheet = sheet_of(model, state, charts_);
+    auto &u = f.node["material_u"], &v = f.node["material_v"];
+    for (const Vec2& X : sheet.X) {
+      u.push_back(X[0]);
+      v.push_back(X[1]);
+    }
+    f.units = {{"material_u", "m"}, {"material_v", "m"}};
+    if (!remeshes()) f.constant = {"material_u", "material_v"};
+    if (options_.mesh == ClothMesh::kConformal) {
+      auto& eol = f.node["eol"];
+      for (const std::int64_t feature : sheet.feature) eol.push_back(static_cast<double>(feature + 1));
+    }
+    return f;
   }
 
   std::string misfit(const Model& model, const State& state) const override {
@@ -105,32 +172,97 @@ class Cloth final : public Stepper {
                  ? std::string()
                  : wrong_size(name, static_cast<std::ptrdiff_t>(found), expected);
     };
+    const auto vertices = static_cast<std::ptrdiff_t>(m->X.size()) / 2;
     for (const std::string& why :
-         {wrong("active", m->active.size(), 6 * n), wrong("friction", m->friction.size(), 2 * n)})
+         {wrong("active", m->active.size(), 6 * n), wrong("friction", m->friction.size(), 2 * n),
+          wrong("X", m->X.size(), 2 * n), wrong("V", m->V.size(), 2 * vertices),
+          wrong("feature", m->feature.size(), vertices), wrong("parameter", m->parameter.size(), vertices),
+          wrong("age", m->age.size(), vertices)})
       if (!why.empty()) return why;
+    if (!m->X.empty() && (m->V.empty() || m->feature.empty() || m->parameter.empty() || m->age.empty()))
+      return "it has material coordinates of cloth, but not all that belongs to them";
+    for (const std::int64_t f : m->feature)
+      if (f < -1 || f >= static_cast<std::int64_t>(features_.size()))
+        return fmt::format("it names the sharp feature {}; the obstacles have {}", f, features_.size());
+    for (const std::int32_t i : m->preserved)
+      if (i < 0 || i >= n) return fmt::format("\"preserved\" names node {}; there are {}", i, n);
     return {};
   }
 
  private:
-  void fill_sheet(const Model& model, const State& state, Sheet& sheet) const {
-    const auto n = at(model.nodes());
-    sheet.x.resize(n);
-    sheet.v.resize(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      sheet.x[i] = node(state.x, static_cast<Index>(i));
-      sheet.v[i] = node(state.v, static_cast<Index>(i));
-    }
-    sheet.X.assign(n, Vec2::Zero());
-    sheet.V.assign(n, Vec2::Zero());
-    sheet.feature.assign(n, -1);
-    sheet.parameter.assign(n, 0.0);
-    sheet.age.assign(n, 0);
-    sheet.tag.assign(n, -1);
-    sheet.patch.assign(n, 0);
-    sheet.triangles = triangles_;
+  static constexpr double kSlideShare = 0.3;  // of the smallest edge: what may slide in a part of a step
+  static constexpr std::int64_t kMostParts = 32;
+  static constexpr int kNarrowings = 5;
+  static constexpr double kLeastArea = 0.1;  // of a triangle, of what it had before the part
+
+  double part_length(const Model& model, const State& state) const {
+    const ClothMemory* m = memory_of<ClothMemory>(state);
+    return model.scene->h / static_cast<double>(m ? m->parts : 1);
   }
 
-  void read_sheet(const Model& model, const State& state) { fill_sheet(model, state, sheet_); }
+  bool remeshes() const { return options_.mesh != ClothMesh::kStatic; }
+
+  // A mesh that changes in every step is not worth two attempts at an order.
+  static std::string ordering(const Model& model, const ClothOptions& options) {
+    const std::string& wanted = model.scene->ordering;
+    return wanted == "auto" && options.mesh != ClothMesh::kStatic ? "amd" : wanted;
+  }
+
+  void require_cloth(const Model& model) const {
+    for (std::size_t b = 0; b < model.bodies.size(); ++b) {
+      const Body& body = model.bodies[b];
+      if (!is_sheet(body.kind))
+        throw Error(
+            ErrorKind::kInput,
+            fmt::format("/method/type: \"cloth\" moves cloth only, and \"{}\" is none; give it triangles "
+                        "and \"elements\": \"cloth\", or take another method",
+                        body.name));
+      if (!remeshes()) continue;
+      if (!charts_[b])
+        throw Error(
+            ErrorKind::kInput,
+            fmt::format("/method/mesh: cloth that is remeshed (adaptive, conformal, eol) must be flat at "
+                        "rest, and \"{}\" is not, or its triangles turn both ways; take \"static\", or a "
+                        "flat mesh with \"initial\" positions",
+                        body.name));
+      const BodySpec& spec = model.scene->bodies[b];
+      if (!spec.regions.empty() || !spec.material.young.value || !spec.material.density.value ||
+          !spec.material.poisson.value)
+        throw Error(
+            ErrorKind::kInput,
+            fmt::format("/bodies/{}: cloth that is remeshed has one material, found regions or numbers "
+                        "that vary; take \"mesh\": \"static\"",
+                        b));
+    }
+  }
+
+  void require_surface(const Model& model) const {
+    for (std::size_t k = 0; k + 1 < body_.hinges.size(); ++k) {
+      const auto &a = body_.hinges[k].vertex, &b = body_.hinges[k + 1].vertex;
+      if (a[0] == b[0] && a[1] == b[1])
+        throw Error(
+            ErrorKind::kInput,
+            fmt::format("/bodies: the edge between nodes {} and {} of \"{}\" has more than two triangles; "
+                        "cloth must be a surface",
+                        a[0], a[1], model.bodies[at(model.body_of_node[at(a[0])])].name));
+    }
+  }
+
+  // The sheet that the step begins with: as `change` has made it.
+  void take_sheet(const Model& model, const State& state, StepReport& report) {
+    if (remeshes() && ready_ && ready_time_ == state.t) {
+      sheet_ = std::move(ready_->sheet);
+      report.phases = {{"detect", ready_->detect_seconds}, {"remesh", ready_->remesh_seconds}};
+      report.fallbacks = ready_->fallbacks;
+      ready_.reset();
+      return;
+    }
+    sheet_ = sheet_of(model, state, charts_);
+    if (const ClothMemory* m = memory_of<ClothMemory>(state); m && remeshes()) {
+      report.phases = {{"detect", m->detect_seconds}, {"remesh", m->remesh_seconds}};
+      if (m->unclean) report.fallbacks["remesh-unclean"] += 1;
+    }
+  }
 
   ClothTerms terms(const Model& model, const StepInput& in) const {
     ClothTerms t;
@@ -144,7 +276,9 @@ class Cloth final : public Stepper {
     return t;
   }
 
+  // Line 4: bounds on the velocities of the step.
   void set_bounds(const Model& model, const State& state, const StepInput& in, StepReport& report) {
+    const std::span<const Obstacle> obstacles(model.contact.obstacles);
     problem_.A = system_.A;
     problem_.b = system_.b;
     problem_.resize(pattern_.size());
@@ -155,12 +289,33 @@ class Cloth final : public Stepper {
       problem_.value[static_cast<Eigen::Index>(d)] = in.fixed_velocity[static_cast<Eigen::Index>(d)];
       held[d / 3] = 1;
     }
+    eol_.clear();
+    geometry_.clear();
+    std::vector<FaceContact> contacts;
+    if (options_.eol) {
+      eol_ = eol_vertices(sheet_, features_, obstacles, state.t, in.h);
+      const std::vector<std::vector<Index>> around = triangles_around(sheet_);
+      const SheetBorder border = sheet_border(sheet_);
+      for (const EolVertex& e : eol_) {
+        geometry_.push_back(eol_geometry(sheet_, body_, around[at(e.vertex)], border, e));
+        held[at(e.vertex)] = 1;
+      }
+      EolOptions eol;
+      eol.capstan = !options_.filter;
+      add_eol_bounds(pattern_, eol_, geometry_, in.h, eol, problem_);
+    } else if (options_.mesh == ClothMesh::kConformal) {
+      conformal_contacts(obstacles, state, in, held, contacts);
+    }
     std::vector<Vec3> expected = sheet_.v;
     for (Vec3& v : expected) v += in.h * in.gravity;
-    const std::vector<FaceContact> contacts =
-        face_contacts(model.contact.obstacles, sheet_.x, expected, held, in.h, state.t, options_.contact);
+    const std::vector<FaceContact> faces =
+        face_contacts(obstacles, sheet_.x, expected, held, in.h, state.t, options_.contact);
+    contacts.insert(contacts.end(), faces.begin(), faces.end());
+    std::stable_sort(contacts.begin(), contacts.end(),
+                     [](const FaceContact& a, const FaceContact& b) { return a.vertex < b.vertex; });
     add_all_face_bounds(contacts, problem_);
-    report.contacts = static_cast<Index>(contacts.size());
+    if (options_.sharp) add_rows(obstacles, state, in);
+    report.contacts = static_cast<Index>(contacts.size() + eol_.size() + problem_.rows.size());
     const ClothMemory* m = memory_of<ClothMemory>(state);
     if (m && m->friction.size() == 2 * sheet_.x.size())
       for (FrictionDisc& disc : problem_.friction) {
@@ -169,14 +324,182 @@ class Cloth final : public Stepper {
       }
   }
 
-  void advance(const StepInput& in, const VecX& q, State& state) const {
-    const Eigen::Index n = state.x.size();
-    state.v = q.head(n);
-    restore_fixed(in, state.v);
-    state.x += in.h * state.v;
+  // Vertices on sharp features that move with the material: the mean of the faces' normals, or each (Fig.
+  // 2.3 e and d).
+  void conformal_contacts(std::span<const Obstacle> obstacles, const State& state, const StepInput& in,
+                          std::vector<std::uint8_t>& held, std::vector<FaceContact>& contacts) const {
+    Sheet marked = sheet_;
+    marked.feature = on_feature_;
+    marked.parameter = on_parameter_;
+    for (const EolVertex& e : eol_vertices(marked, features_, obstacles, state.t, in.h)) {
+      if (held[at(e.vertex)]) continue;
+      held[at(e.vertex)] = 1;
+      FaceContact c;
+      c.vertex = e.vertex;
+      c.friction = e.friction;
+      c.velocity = e.velocity;
+      const std::size_t normals = e.kind == EolKind::kEdge ? 2 : e.kind == EolKind::kCorner ? 3 : 1;
+      Vec3 mean = Vec3::Zero();
+      for (std::size_t k = 0; k < normals; ++k) mean += e.normal[k];
+      if (e.kind == EolKind::kWire) mean = vertex_normal(e.vertex);
+      if (!(mean.norm() > 0)) continue;
+      if (options_.normals == SharpNormals::kAveraged || normals == 1) {
+        c.n = mean.normalized();
+        c.bound = c.n.dot(e.velocity);
+        contacts.push_back(c);
+        continue;
+      }
+      for (std::size_t k = 0; k < normals; ++k) {
+        c.n = e.normal[k];
+        c.bound = c.n.dot(e.velocity);
+        contacts.push_back(c);
+      }
+    }
   }
 
-  // Six numbers a vertex, those of its block and of its second one.
+  // The outer normal of the cloth at a vertex, away from gravity if both are as good.
+  Vec3 vertex_normal(Index vertex) const {
+    Vec3 sum = Vec3::Zero();
+    for (const Tri& t : sheet_.triangles)
+      if (t[0] == vertex || t[1] == vertex || t[2] == vertex)
+        sum += cross(sheet_.x[at(t[1])] - sheet_.x[at(t[0])], sheet_.x[at(t[2])] - sheet_.x[at(t[0])]);
+    return sum;
+  }
+
+  // Edges and triangles of the cloth at sharp features, where no vertex is.
+  void add_rows(std::span<const Obstacle> obstacles, const State& state, const StepInput& in) {
+    Sheet marked = sheet_;
+    if (!on_feature_.empty() && !options_.eol) marked.feature = on_feature_;
+    for (const FeatureContact& c :
+         detect_features(features_, obstacles, marked, state.t, in.h, options_.detect)) {
+      BoundRow row;
+      bool on_feature = false;
+      for (int k = 0; k < c.count; ++k) {
+        row.block[static_cast<std::size_t>(k)] = c.vertices[static_cast<std::size_t>(k)];
+        row.weight[static_cast<std::size_t>(k)] = c.weights[static_cast<std::size_t>(k)];
+        on_feature |= marked.eol(c.vertices[static_cast<std::size_t>(k)]);
+      }
+      if (on_feature) continue;
+      const Feature& f = features_[at(c.feature)];
+      const Obstacle& obstacle = obstacles[at(f.obstacle)];
+      row.n = c.n;
+      if (f.kind == FeatureKind::kEdge || f.kind == FeatureKind::kCorner) {
+        Vec3 mean = Vec3::Zero();
+        for (const Vec3& n : feature_place(f, placement_at(obstacle, state.t + in.h), c.parameter).normals)
+          mean += n;
+        if (mean.norm() > 0) row.n = mean.normalized();
+      }
+      const double along = row.n.dot(c.velocity);
+      row.value = std::min(along - c.gap / in.h, along + options_.contact.recovery);
+      row.velocity = c.velocity;
+      row.friction = obstacle.friction;
+      problem_.rows.push_back(row);
+    }
+  }
+
+  VecX lumped_mass() const {
+    VecX mass = VecX::Zero(sheet_.vertices());
+    for (std::size_t t = 0; t < sheet_.triangles.size(); ++t)
+      for (const Index i : sheet_.triangles[t]) mass[i] += body_.fabric[t].density * body_.rest[t].area / 3;
+    return mass;
+  }
+
+  // Line 5: positions, in space and in the material.
+  void advance(const StepInput& in, const VecX& q, const BoundSolution& solution, State& state) {
+    const auto n = static_cast<Index>(sheet_.x.size());
+    VecX v = q.head(3 * n);
+    restore_fixed(in, v);
+    for (Index i = 0; i < n; ++i) {
+      sheet_.v[at(i)] = node(v, i);
+      sheet_.x[at(i)] += in.h * sheet_.v[at(i)];
+      node(state.x, i) = sheet_.x[at(i)];
+      if (const Index e = pattern_.extra[at(i)]; e >= 0) {
+        sheet_.V[at(i)] = node(q, e).head<2>();
+        sheet_.X[at(i)] += in.h * sheet_.V[at(i)];
+      }
+    }
+    state.v = v;
+    // How long each has been on its feature; negative: for so many steps nothing has pressed it.
+    for (const EolVertex& e : eol_) {
+      bool pressed = false;
+      for (Index k = 0; k < 3; ++k)
+        pressed |= problem_.bound[at(3 * e.vertex + k)] == Bound::kLower &&
+                   solution.active[at(3 * e.vertex + k)] != 0;
+      std::int64_t& age = sheet_.age[at(e.vertex)];
+      age = pressed ? std::max<std::int64_t>(age, 0) + 1 : std::min<std::int64_t>(age, 0) - 1;
+    }
+    ClothMemory& m = memory_of<ClothMemory>(state);
+    if (!options_.eol && options_.mesh == ClothMesh::kConformal) {
+      sheet_.feature = on_feature_;
+      sheet_.parameter = on_parameter_;
+    }
+    if (remeshes()) store(sheet_, m);
+    m.active.assign(6 * sheet_.x.size(), 0);
+    m.friction.assign(problem_.friction.empty() ? 0 : 2 * sheet_.x.size(), 0.0);
+    for (std::size_t k = 0; k < problem_.friction.size(); ++k)
+      for (std::size_t s = 0; s < 2; ++s)
+        m.friction[2 * at(vertex_of(problem_.friction[k])) + s] = solution.friction[k][static_cast<int>(s)];
+    for (std::size_t i = 0; i < sheet_.x.size(); ++i)
+      for (std::size_t k = 0; k < 3; ++k) {
+        m.active[6 * i + k] = static_cast<std::uint8_t>(solution.active[3 * i + k]);
+        if (const Index e = pattern_.extra[i]; e >= 0)
+          m.active[6 * i + 3 + k] = static_cast<std::uint8_t>(solution.active[at(3 * e) + k]);
+      }
+  }
+
+  // Narrows the bounds on sliding around triangles that would lose nearly all of their area. False: there are
+  // none.
+  bool narrow(double h, const BoundSolution& solution, bool stop) {
+    if (eol_.empty()) return false;
+    std::vector<std::uint8_t> mark(sheet_.x.size(), 0);
+    bool any = false;
+    const auto moved = [&](Index i) {
+      Vec2 X = sheet_.X[at(i)];
+      if (const Index e = pattern_.extra[at(i)]; e >= 0)
+        X += h * (problem_.basis[at(e)] * Vec3(node(solution.y, e))).head<2>();
+      return X;
+    };
+    for (std::size_t t = 0; t < sheet_.triangles.size(); ++t) {
+      const Tri& tri = sheet_.triangles[t];
+      if (!sheet_.eol(tri[0]) && !sheet_.eol(tri[1]) && !sheet_.eol(tri[2])) continue;
+      const Vec2 a = moved(tri[0]), b = moved(tri[1]), c = moved(tri[2]);
+      if (0.5 * cross2(b - a, c - a) > kLeastArea * body_.rest[t].area) continue;
+      for (const Index i : tri)
+        if (sheet_.eol(i)) mark[at(i)] = any = true;
+    }
+    for (std::size_t i = 0; i < mark.size() && any; ++i) {
+      if (!mark[i]) continue;
+      for (Index k = 0; k < 2; ++k) {
+        const Index d = 3 * pattern_.extra[i] + k;
+        if (problem_.bound[at(d)] != Bound::kRange) continue;
+        const double y = std::abs(solution.y[d]);
+        problem_.value[d] = 0;
+        problem_.range[d] = stop ? 0.0 : 0.5 * std::min(y, std::abs(problem_.value[d]) + problem_.range[d]);
+      }
+    }
+    return any;
+  }
+
+  // With what features push the cloth away, along its bisectors [N s].
+  double edge_force(const BoundSolution& solution) const {
+    double sum = 0;
+    for (const EolVertex& e : eol_) sum += solution.reaction[3 * e.vertex];
+    return sum;
+  }
+
+  // Sliding that was held back to keep the triangles ahead.
+  void report_limits(const BoundSolution& solution, StepReport& report) const {
+    int limited = 0;
+    for (const EolVertex& e : eol_) {
+      const Index d = 3 * pattern_.extra[at(e.vertex)];
+      for (Index k = 0; k < 2; ++k)
+        limited += problem_.bound[at(d + k)] == Bound::kRange && solution.active[at(d + k)] != 0 &&
+                   std::abs(solution.y[d + k] - problem_.value[d + k]) >= 0.999 * problem_.range[d + k];
+    }
+    if (limited > 0) report.fallbacks["slide-limit"] += limited;
+  }
+
+  // Which bounds the last step ended with: six numbers a vertex, those of its block and of its second one.
   std::vector<std::int8_t> active_of(const State& state) const {
     std::vector<std::int8_t> out;
     const ClothMemory* m = memory_of<ClothMemory>(state);
@@ -194,29 +517,23 @@ class Cloth final : public Stepper {
     const Index block = disc.slide[0] / 3;
     return block < pattern_.vertices ? block : pattern_.vertex_of[at(block - pattern_.vertices)];
   }
-  void keep_active(const BoundSolution& solution, State& state) const {
-    ClothMemory& m = memory_of<ClothMemory>(state);
-    m.active.assign(6 * sheet_.x.size(), 0);
-    m.friction.assign(problem_.friction.empty() ? 0 : 2 * sheet_.x.size(), 0.0);
-    for (std::size_t k = 0; k < problem_.friction.size(); ++k)
-      for (std::size_t s = 0; s < 2; ++s)
-        m.friction[2 * at(vertex_of(problem_.friction[k])) + s] = solution.friction[k][static_cast<int>(s)];
-    for (std::size_t i = 0; i < sheet_.x.size(); ++i)
-      for (std::size_t k = 0; k < 3; ++k) {
-        m.active[6 * i + k] = static_cast<std::uint8_t>(solution.active[3 * i + k]);
-        if (const Index e = pattern_.extra[i]; e >= 0)
-          m.active[6 * i + 3 + k] = static_cast<std::uint8_t>(solution.active[at(3 * e) + k]);
-      }
-  }
 
   const ClothOptions options_;
-  std::vector<Tri> triangles_;
+  BoundSolver solver_;
+  std::vector<std::optional<Chart>> charts_;
+  std::vector<Fabric> of_patch_;
   ClothBody body_;
+  FeatureSet features_;
+  std::optional<Prepared> ready_;
+  double ready_time_ = -1;
   Sheet sheet_;
+  std::vector<std::int64_t> on_feature_;  // conformal without eol: what vertices lie on
+  std::vector<double> on_parameter_;
   ClothPattern pattern_;
   ClothSystem system_;
   BoundProblem problem_;
-  BoundSolver solver_;
+  std::vector<EolVertex> eol_;
+  std::vector<EolGeometry> geometry_;
   PhaseClock clock_;
 };
 

@@ -17,7 +17,11 @@ struct ClothMemory {
   std::vector<std::int32_t> preserved;  // edges that remeshing keeps, two vertices each
   std::vector<std::uint8_t> active;     // six numbers each: which bounds the last step ended with
   std::vector<double> friction;         // two numbers each: impulses of friction in its own coordinates [N s]
-  std::int64_t prepared = -1;           // the step for which the mesh has been made
+  // For the report alone, no part of the state:
+  double detect_seconds = 0, remesh_seconds = 0;
+  std::int64_t unclean = 0;
+  std::int64_t parts = 1;  // of the present step
+  double prepared = -1;    // the time for which the mesh has been made [s]
 
   template <class M, class Visitor>
   static void visit(M& m, Visitor&& visitor) {
@@ -29,6 +33,7 @@ struct ClothMemory {
     visitor("preserved", m.preserved);
     visitor("active", m.active);
     visitor("friction", m.friction);
+    visitor("parts", m.parts);
     visitor("prepared", m.prepared);
   }
 };

@@ -77,8 +77,8 @@ TEST(ClothPhysics, FrictionOnASlope) {
   EXPECT_NEAR(speed(0.6), 0, 1e-9);
 }
 
-// A beam of cloth, clamped at its end: w L^4/(8 B). The bending stiffness B of hinges depends on the mesh: 3/2
-// beta on a grid with parallel diagonals, less where they alternate.
+// A beam of cloth, clamped at its end: w L^4/(8 B). The bending stiffness B of hinges depends on the mesh:
+// 3/2 beta on a grid with parallel diagonals, less where they alternate.
 TEST(ClothPhysics, BendingHoldsACantilever) {
   const auto deflection = [](double beta) {
     Simulation sim =

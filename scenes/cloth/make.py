@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Writes the scenes of this folder: those of the dissertation's Table 2.1 (chapter 2), with the parameters that its authors released.
+
+A cloth of 1 m x 1 m at z = 0, 0.05 kg/m^2, 50 N/m, Poisson's ratio 0.01, bending 1e-5 N m, steps of 5 ms. Where the text says nothing and nothing was
+released (WIRE, JAWS, PUSH, THROW, FRICTION), the scenes are ours and show what the chapter's pictures show.
+"""
+import json
+import math
+import pathlib
+
+HERE = pathlib.Path(__file__).parent
+END = {}
+
+
+def cloth(nodes, pattern="regular", translation=(0, 0, 0), size=(1, 1)):
+    return {
+        "name": "cloth", "elements": "cloth",
+        "mesh": {"shape": "rectangle", "size": list(size), "nodes": list(nodes), "pattern": pattern},
+        "translation": list(translation),
+        "thickness": 0.001, "area_density": 0.05, "bending": 1e-5,
+        "material": {"model": "corotational", "young": 5e4, "poisson": 0.01},
+    }
+
+
+def pull(start, end, step, direction):
+    """Keys of the released script: every step v = 0.99 v + 0.1 m/s after `start`."""
+    keys, v, s, t = [{"t": start}], 0.0, 0.0, start
+    count = 0
+    while t < end + step:
+        v = 0.99 * v + 0.1
+        s += step * v
+        t += step
+        count += 1
+        if count % 4 == 0 or count < 4:
+            keys.append({"t": round(t, 6), "translation": [round(s * d, 9) for d in direction]})
+    return keys
+
+
+def scene(name, text, end, body, method, obstacles, constraints=(), step=0.005, more=None):
+    out = {
+        "limber": 1, "name": name, "description": text,
+        "time": {"step": step, "end": end}, "gravity": [0, 0, -9.8],
+        "method": {"type": "cloth", **method},
+        "bodies": body if isinstance(body, list) else [body],
+        "constraints": list(constraints),
+        "obstacles": list(obstacles),
+        "output": {"every": 2},
+    }
+    out.update(more or {})
+    lines = json.dumps(out, indent=1)
+    # Short lists on one line.
+    import re
+    lines = re.sub(r"\[\s+([-\d.e, \n]+?)\s+\]", lambda m: "[" + re.sub(r"\s+", " ", m.group(1)) + "]", lines)
+    (HERE / f"{name}.json").write_text(lines + "\n")
+
+
+def corners(start, end, direction, points, step=0.005):
+    return {"name": "pull", "nodes": {"nearest": [list(p) for p in points]}, "motion": pull(start, end, step, direction),
+            "interpolation": "linear"}
+
+
+BOX = {"name": "box", "shape": "box", "size": [1.2, 1.5, 1.0], "point": [0.9175, 0.4425, -0.549], "friction": 0}
+FINE = {"size_min": 0.025, "size_max": 0.06}
+LOW = {"size_min": 0.16, "size_max": 0.35}
+PULL = [(1, 1, 0), (1, 0, 0)]
+
+# EDGE: the cloth falls onto the edge of a box (x = 0.3175) and is pulled over it by two corners.
+edge_end = 0.6
+for name, nodes, pattern, method in [
+    ("edge-regular", (34, 33), "regular", {"mesh": "static"}),
+    ("edge-irregular", (33, 33), "irregular", {"mesh": "static"}),
+    ("edge-adaptive", (9, 9), "crossed", {"mesh": "adaptive", **FINE}),
+    ("edge-conformal", (9, 9), "crossed", {"mesh": "conformal", **FINE}),
+    ("edge-cone", (9, 9), "crossed", {"mesh": "conformal", "normals": "cone", **FINE}),
+    ("edge-eol", (9, 9), "crossed", {"eol": True, **FINE}),
+]:
+    scene(name, f"EDGE of Table 2.1: pulled over the edge of a box ({name[5:]}).", edge_end, cloth(nodes, pattern), method,
+          [BOX], [corners(0.35, edge_end, (1, 0, 0), PULL)])
+
+# LO-RES: the same with few triangles.
+scene("lores-regular", "LO-RES of Table 2.1: EDGE with 256 triangles that stay as they are.", edge_end, cloth((12, 12), "regular"), {"mesh": "static"}, [BOX],
+      [corners(0.35, edge_end, (1, 0, 0), PULL)])
+scene("lores-eol", "LO-RES of Table 2.1: EDGE with about 130 triangles and sliding vertices.", edge_end, cloth((3, 3), "crossed"), {"eol": True, **LOW}, [BOX],
+      [corners(0.35, edge_end, (1, 0, 0), PULL)])
+
+# WIRE: hangs over a wire, pulled down on one side.
+WIRE = {"name": "wire", "shape": "wire", "points": [[0.45, -0.5, -0.02], [0.45, 1.5, -0.02]], "friction": 0}
+for name, nodes, pattern, method in [
+    ("wire-regular", (32, 32), "regular", {"mesh": "static"}),
+    ("wire-irregular", (33, 33), "irregular", {"mesh": "static"}),
+    ("wire-adaptive", (9, 9), "crossed", {"mesh": "adaptive", **FINE}),
+    ("wire-conformal", (9, 9), "crossed", {"mesh": "conformal", **FINE}),
+    ("wire-eol", (9, 9), "crossed", {"eol": True, **FINE}),
+]:
+    scene(name, f"WIRE of Table 2.1: over a wire, pulled down on one side ({name[5:]}).", 1.2, cloth(nodes, pattern), method, [WIRE],
+          [corners(0.5, 1.2, (0.3, 0, -0.6), PULL), {"name": "other", "nodes": {"nearest": [[0, 0, 0], [0, 1, 0]]}, "until": 0.5}])
+
+# NAILS: the released scene.
+NAILS = {"name": "nails", "shape": "points", "points": [[0.751, 0.751, -0.005], [0.71, 0.22, -0.005], [0.27, 0.51, -0.005]],
+         "normal": [0, 0, 1], "friction": 0}
+scene("nails", "NAILS of Table 2.1: pulled over the tips of three nails.", 0.9, cloth((9, 9), "crossed"), {"eol": True, **FINE}, [NAILS],
+      [corners(0.25, 0.9, (1, 0, 0), PULL), {"name": "other", "nodes": {"nearest": [[0, 0, 0], [0, 1, 0]]}, "until": 0.25}])
