@@ -196,11 +196,10 @@ class FeatureDetector {
     Vec3 n = normal_at_end(face);
     if (other >= 0) n = n.normalized() + normal_at_end(other).normalized();
     if (std::abs(n.dot(m[1])) < kStandingCos * n.norm()) return;
-    // Where they meet: at the time when the gap closes.
-    const double time = gap[0] > 0 && gap[1] < gap[0] ? std::min(1.0, gap[0] / (gap[0] - gap[1])) : 0;
-    const auto at = [time](const Vec3& x0, const Vec3& x1) { return Vec3((1 - time) * x0 + time * x1); };
-    const Vec3 p = at(s_.x[i], next_[i]), d = at(s_.x[j], next_[j]) - p;
-    const Vec3 q = at(piece.a[0], piece.a[1]), e = at(piece.b[0], piece.b[1]) - q;
+    // Where they are above each other at the start: for all edges at one and the same moment, or neighbours
+    // would see the line in places that do not fit together.
+    const Vec3 &p = s_.x[i], &q = piece.a[0];
+    const Vec3 d = s_.x[j] - p, e = piece.b[0] - q;
     double s = 0, u = 0;
     if (!nearest_of_lines(p, d, q, e, s, u)) return;
     constexpr double tiny = 1e-9;  // both neighbours of a vertex or joint may see it; none is worse
@@ -295,10 +294,8 @@ class FeatureDetector {
     if (faced)
       for (const Vec3& ray : feature.rays)
         if (n[1].dot(then.R * ray) > 10 * kParallelSin) return false;
-    const double time = gap[0] > 0 && gap[1] < gap[0] ? std::min(1.0, gap[0] / (gap[0] - gap[1])) : 0;
-    std::array<Vec3, 3> p;
-    for (int k = 0; k < 3; ++k) p[k] = (1 - time) * s_.x[t[k]] + time * next_[t[k]];
-    const Vec3 q = (1 - time) * piece.a[0] + time * piece.a[1];
+    const std::array<Vec3, 3> p{s_.x[t[0]], s_.x[t[1]], s_.x[t[2]]};
+    const Vec3& q = piece.a[0];
     const Vec3 m = cross(p[1] - p[0], p[2] - p[0]);
     const double d = m.squaredNorm();
     std::array<double, 3> w{cross(p[2] - p[1], q - p[1]).dot(m) / d, cross(p[0] - p[2], q - p[2]).dot(m) / d,

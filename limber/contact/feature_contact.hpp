@@ -28,7 +28,8 @@ struct FeatureContactOptions {
 };
 
 // Contacts of the step from t to t + h: those that are closed at its end if every vertex keeps the velocity
-// of its material (v - F V, the mean over its triangles), and the obstacles move as scripted. Features of
+// of its material (v - F V, the mean over its triangles), and the obstacles move as scripted; where they
+// touch is where they are above each other at its start. Features of
 // faces count on their outward side; wires on both. Edges of the sheet within 2 degrees of a line, or where
 // the line stands up from the cloth by more than 70 degrees, do not count. Not listed: features that a vertex
 // of the edge or, for points, of the same patch is on already. Ordered by feature, then by vertices.
