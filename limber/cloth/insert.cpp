@@ -16,6 +16,7 @@ constexpr double kOnEdge = 1e-3;  // a least barycentric coordinate below: on th
 constexpr double kStay = 0.5;
 // A chord along a line may be this much shorter than the line between its ends; else it goes across a bend.
 constexpr double kChord = 0.7;
+constexpr double kFold = 0.01;  // of the smallest edge: how high a fold over a wire begins
 constexpr double kLeastAspect =
     0.01;  // of triangles that a collapse of the clean-up leaves, if it was better before
 
@@ -211,7 +212,11 @@ class FeatureInserter {
     } else {
       v = e_.split_face(t, w);
     }
-    sit(v, c.feature, c.parameter, c.x);
+    // A wire has no faces that say where its outside is: the fold over it does, and must begin on the side
+    // from which the cloth comes. So the vertex waits there, and is drawn onto the wire when the cloth around
+    // it has come further.
+    const bool sided = f.kind != FeatureKind::kWire;
+    sit(v, c.feature, c.parameter, sided ? c.x : Vec3(c.x + (std::max(c.gap, 0.0) + kFold * o_.size) * c.n));
     e_.data().age[v] = 0;
   }
 
