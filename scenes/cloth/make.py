@@ -100,3 +100,39 @@ NAILS = {"name": "nails", "shape": "points", "points": [[0.751, 0.751, -0.005], 
          "normal": [0, 0, 1], "friction": 0}
 scene("nails", "NAILS of Table 2.1: pulled over the tips of three nails.", 0.9, cloth((9, 9), "crossed"), {"eol": True, **FINE}, [NAILS],
       [corners(0.25, 0.9, (1, 0, 0), PULL), {"name": "other", "nodes": {"nearest": [[0, 0, 0], [0, 1, 0]]}, "until": 0.25}])
+
+
+def box(name, size, point, **more):
+    return {"name": name, "shape": "box", "size": list(size), "point": list(point), **more}
+
+
+MEDIUM = {"size_min": 0.03, "size_max": 0.08}
+
+# JAWS: pulled through two rows of teeth.
+teeth = []
+for k, (x, up) in enumerate([(1.25, -1), (1.55, 1), (1.85, -1)]):
+    teeth.append({**box(f"tooth {k}", (0.18, 1.8, 0.18), (x, 0.5, up * 0.14), rotation=[0, math.pi / 4, 0], friction=0)})
+scene("jaws", "JAWS of Table 2.1: pulled between three sharp ridges, above and below in turn.", 1.0, cloth((9, 9), "crossed"),
+      {"eol": True, **MEDIUM}, teeth,
+      [{"name": "pull", "nodes": {"set": "x1"}, "motion": [{"t": 0}, {"t": 1.0, "translation": [1.5, 0, 0]}], "interpolation": "linear"},
+       {"name": "rear", "nodes": {"nearest": [[0, 0, 0], [0, 1, 0]]}, "until": 0.15}])
+
+# PUSH: a scripted box comes from below, pushes the hanging cloth aside and goes.
+scene("push", "PUSH of Table 2.1: a box pushes into cloth that hangs from its upper corners.", 1.6,
+      {**cloth((9, 9), "crossed"), "rotation": [math.pi / 2, 0, 0], "translation": [0, 0, -1]}, {"eol": True, **MEDIUM},
+      [{**box("box", (0.4, 0.4, 0.4), (0.5, 0.45, -0.55), friction=0),
+        "motion": [{"t": 0}, {"t": 0.8, "translation": [0, -0.5, 0.05]}, {"t": 1.6, "translation": [0, 0, 0]}]}],
+      [{"name": "corners", "nodes": {"nearest": [[0, 0, 0], [1, 0, 0]]}}])
+
+# THROW: cloth flies over a turning box.
+scene("throw", "THROW of Table 2.1: thrown onto a box that turns and moves.", 1.0,
+      {**cloth((9, 9), "crossed", translation=(-0.2, -0.5, 0.35)), "velocity": [1.0, 0, 0]}, {"eol": True, "air_density": 1.2, **MEDIUM},
+      [{**box("box", (0.5, 0.5, 0.4), (0.5, 0, -0.1), friction=0),
+        "motion": [{"t": 0}, {"t": 0.5, "translation": [0, 0, 0.15], "rotation": [0, 0, 0.5]}, {"t": 1.0, "translation": [0.1, 0, 0], "rotation": [0, 0, 1.0]}]}])
+
+# FRICTION: dropped between four boxes.
+for mu in (0, 0.1, 0.3, 0.6):
+    boxes = [box(f"box {k}", (0.4, 0.4, 0.6), (0.5 + 0.42 * sx, 0.5 + 0.42 * sy, -0.35), rotation=[0, 0, 0.3], friction=mu)
+             for k, (sx, sy) in enumerate([(-1, -1), (1, -1), (1, 1), (-1, 1)])]
+    scene(f"friction-{mu}", f"FRICTION of Table 2.1: dropped between four boxes, friction {mu}.", 1.5, cloth((9, 9), "crossed"),
+          {"eol": True, **MEDIUM}, boxes)

@@ -56,8 +56,8 @@ class Cloth final : public Stepper {
       return std::nullopt;
     const Sheet before = sheet_of(model, state, charts_);
     update_rest(before, body_);
-    Prepared prepared =
-        prepare(model, state, part_length(model, state), before, body_, of_patch_, features_, options_);
+    Prepared prepared = prepare(model, state, part_length(model, state), before, side_of(state), body_,
+                                of_patch_, features_, options_);
     if (prepared.same) {
       ready_ = std::move(prepared);
       ready_time_ = state.t;
@@ -174,10 +174,10 @@ class Cloth final : public Stepper {
     };
     const auto vertices = static_cast<std::ptrdiff_t>(m->X.size()) / 2;
     for (const std::string& why :
-         {wrong("active", m->active.size(), 6 * n), wrong("friction", m->friction.size(), 2 * n),
-          wrong("X", m->X.size(), 2 * n), wrong("V", m->V.size(), 2 * vertices),
-          wrong("feature", m->feature.size(), vertices), wrong("parameter", m->parameter.size(), vertices),
-          wrong("age", m->age.size(), vertices)})
+         {wrong("active", m->active.size(), 6 * n), wrong("side", m->side.size(), n),
+          wrong("friction", m->friction.size(), 2 * n), wrong("X", m->X.size(), 2 * n),
+          wrong("V", m->V.size(), 2 * vertices), wrong("feature", m->feature.size(), vertices),
+          wrong("parameter", m->parameter.size(), vertices), wrong("age", m->age.size(), vertices)})
       if (!why.empty()) return why;
     if (!m->X.empty() && (m->V.empty() || m->feature.empty() || m->parameter.empty() || m->age.empty()))
       return "it has material coordinates of cloth, but not all that belongs to them";
@@ -198,6 +198,11 @@ class Cloth final : public Stepper {
   double part_length(const Model& model, const State& state) const {
     const ClothMemory* m = memory_of<ClothMemory>(state);
     return model.scene->h / static_cast<double>(m ? m->parts : 1);
+  }
+
+  static std::vector<std::uint8_t> side_of(const State& state) {
+    const ClothMemory* m = memory_of<ClothMemory>(state);
+    return m ? m->side : std::vector<std::uint8_t>();
   }
 
   bool remeshes() const { return options_.mesh != ClothMesh::kStatic; }
@@ -252,12 +257,14 @@ class Cloth final : public Stepper {
   void take_sheet(const Model& model, const State& state, StepReport& report) {
     if (remeshes() && ready_ && ready_time_ == state.t) {
       sheet_ = std::move(ready_->sheet);
+      side_ = std::move(ready_->side);
       report.phases = {{"detect", ready_->detect_seconds}, {"remesh", ready_->remesh_seconds}};
       report.fallbacks = ready_->fallbacks;
       ready_.reset();
       return;
     }
     sheet_ = sheet_of(model, state, charts_);
+    side_ = side_of(state);
     if (const ClothMemory* m = memory_of<ClothMemory>(state); m && remeshes()) {
       report.phases = {{"detect", m->detect_seconds}, {"remesh", m->remesh_seconds}};
       if (m->unclean) report.fallbacks["remesh-unclean"] += 1;
@@ -293,7 +300,7 @@ class Cloth final : public Stepper {
     geometry_.clear();
     std::vector<FaceContact> contacts;
     if (options_.eol) {
-      eol_ = eol_vertices(sheet_, features_, obstacles, state.t, in.h);
+      eol_ = eol_vertices(sheet_, side_, features_, obstacles, state.t, in.h);
       const std::vector<std::vector<Index>> around = triangles_around(sheet_);
       const SheetBorder border = sheet_border(sheet_);
       for (const EolVertex& e : eol_) {
@@ -331,7 +338,7 @@ class Cloth final : public Stepper {
     Sheet marked = sheet_;
     marked.feature = on_feature_;
     marked.parameter = on_parameter_;
-    for (const EolVertex& e : eol_vertices(marked, features_, obstacles, state.t, in.h)) {
+    for (const EolVertex& e : eol_vertices(marked, side_, features_, obstacles, state.t, in.h)) {
       if (held[at(e.vertex)]) continue;
       held[at(e.vertex)] = 1;
       FaceContact c;
@@ -341,7 +348,7 @@ class Cloth final : public Stepper {
       const std::size_t normals = e.kind == EolKind::kEdge ? 2 : e.kind == EolKind::kCorner ? 3 : 1;
       Vec3 mean = Vec3::Zero();
       for (std::size_t k = 0; k < normals; ++k) mean += e.normal[k];
-      if (e.kind == EolKind::kWire) mean = vertex_normal(e.vertex);
+      if (e.kind == EolKind::kWire && mean.isZero(0)) mean = vertex_normal(e.vertex);
       if (!(mean.norm() > 0)) continue;
       if (options_.normals == SharpNormals::kAveraged || normals == 1) {
         c.n = mean.normalized();
@@ -434,6 +441,7 @@ class Cloth final : public Stepper {
       sheet_.parameter = on_parameter_;
     }
     if (remeshes()) store(sheet_, m);
+    m.side = side_;
     m.active.assign(6 * sheet_.x.size(), 0);
     m.friction.assign(problem_.friction.empty() ? 0 : 2 * sheet_.x.size(), 0.0);
     for (std::size_t k = 0; k < problem_.friction.size(); ++k)
@@ -527,6 +535,7 @@ class Cloth final : public Stepper {
   std::optional<Prepared> ready_;
   double ready_time_ = -1;
   Sheet sheet_;
+  std::vector<std::uint8_t> side_;
   std::vector<std::int64_t> on_feature_;  // conformal without eol: what vertices lie on
   std::vector<double> on_parameter_;
   ClothPattern pattern_;

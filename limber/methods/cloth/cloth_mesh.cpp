@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace limber::cloth {
@@ -45,6 +46,56 @@ void leave_out_swept(const Sheet& sheet, double h, double size, std::vector<Feat
       return (a + s * d - X).norm() < reach;
     });
   });
+}
+
+// Unit, by area.
+std::vector<Vec3> vertex_normals(const Sheet& sheet) {
+  std::vector<Vec3> out(sheet.x.size(), Vec3::Zero());
+  for (const Tri& t : sheet.triangles) {
+    const Vec3 n = triangle_normal(sheet.x, t);
+    for (const Index i : t) out[at(i)] += n;
+  }
+  for (Vec3& n : out)
+    if (n.norm() > 0) n.normalize();
+  return out;
+}
+
+// On which side of the cloth its features are: known of vertices that were there before, told by the contact
+// of new ones, and the same along a line.
+std::vector<std::uint8_t> sides_of(const Prepared& now, const Sheet& before,
+                                   const std::vector<std::uint8_t>& side,
+                                   const std::vector<FeatureContact>& contacts) {
+  const Sheet& sheet = now.sheet;
+  const std::vector<Vec3> normals = vertex_normals(before);
+  std::vector<std::uint8_t> out(sheet.x.size(), 0);
+  for (Index i = 0; i < sheet.vertices(); ++i) {
+    if (!sheet.eol(i)) continue;
+    if (const Index from = now.origin[at(i)];
+        from >= 0 && before.eol(from) && !side.empty() && side[at(from)] != 0) {
+      out[at(i)] = side[at(from)];
+      continue;
+    }
+    double nearest = std::numeric_limits<double>::infinity();
+    for (const FeatureContact& c : contacts) {
+      if (c.feature != sheet.feature[at(i)]) continue;
+      Vec2 X = Vec2::Zero();
+      Vec3 n = Vec3::Zero();
+      for (int k = 0; k < c.count; ++k) {
+        X += c.weights[static_cast<std::size_t>(k)] * before.X[at(c.vertices[static_cast<std::size_t>(k)])];
+        n += normals[at(c.vertices[static_cast<std::size_t>(k)])];
+      }
+      const double distance = (X - sheet.X[at(i)]).norm();
+      if (distance >= nearest) continue;
+      nearest = distance;
+      out[at(i)] = n.dot(c.n) > 0 ? 1 : 2;
+    }
+  }
+  for (int round = 0; round < 2; ++round)
+    for (const auto& edge : sheet.preserved)
+      for (int k = 0; k < 2; ++k)
+        if (const Index i = edge[static_cast<std::size_t>(k)]; sheet.eol(i) && out[at(i)] == 0)
+          out[at(i)] = out[at(edge[static_cast<std::size_t>(1 - k)])];
+  return out;
 }
 
 }  // namespace
@@ -138,7 +189,8 @@ void store(const Sheet& sheet, ClothMemory& m) {
   for (const auto& edge : sheet.preserved) m.preserved.insert(m.preserved.end(), {edge[0], edge[1]});
 }
 
-Prepared prepare(const Model& model, const State& state, double h, const Sheet& before, const ClothBody& body,
+Prepared prepare(const Model& model, const State& state, double h, const Sheet& before,
+                 const std::vector<std::uint8_t>& side, const ClothBody& body,
                  const std::vector<Fabric>& of_patch, const FeatureSet& features,
                  const ClothOptions& options) {
   Prepared out;
@@ -201,7 +253,8 @@ Prepared prepare(const Model& model, const State& state, double h, const Sheet& 
         out.sheet.v[at(i)] = joined_velocity(out.sheet, fresh, around[at(i)], i);
         out.sheet.V[at(i)].setZero();
       }
-      std::vector<EolVertex> all = eol_vertices(out.sheet, features, obstacles, state.t, h);
+      out.side = sides_of(out, sheet, side, contacts);
+      std::vector<EolVertex> all = eol_vertices(out.sheet, out.side, features, obstacles, state.t, h);
       for (const EolVertex& e : all) {
         if (!std::binary_search(insertion.became.begin(), insertion.became.end(), e.vertex)) continue;
         const EolGeometry g = eol_geometry(out.sheet, fresh, around[at(e.vertex)], border, e);
@@ -268,15 +321,18 @@ TopologyChange change_of(const Model& model, const Prepared& prepared,
       friction[2 * i + k] = memory.friction[2 * at(from) + k];
   }
   store(sheet, memory);
+  memory.side = prepared.side;
   memory.active = std::move(active);
   memory.friction = std::move(friction);
   out.memory = MethodMemory::of(std::move(memory), 0);
   return out;
 }
 
-std::vector<EolVertex> eol_vertices(const Sheet& sheet, const FeatureSet& features,
-                                    std::span<const Obstacle> obstacles, double t, double h) {
+std::vector<EolVertex> eol_vertices(const Sheet& sheet, const std::vector<std::uint8_t>& side,
+                                    const FeatureSet& features, std::span<const Obstacle> obstacles, double t,
+                                    double h) {
   std::vector<EolVertex> out;
+  const std::vector<Vec3> normals = vertex_normals(sheet);
   for (Index i = 0; i < sheet.vertices(); ++i) {
     if (!sheet.eol(i)) continue;
     const Feature& f = features[static_cast<std::size_t>(sheet.feature[at(i)])];
@@ -295,6 +351,8 @@ std::vector<EolVertex> eol_vertices(const Sheet& sheet, const FeatureSet& featur
         break;
       case FeatureKind::kWire:
         e.kind = EolKind::kWire;
+        if (i < static_cast<Index>(side.size()) && side[at(i)] != 0)
+          e.normal[0] = (side[at(i)] == 1 ? 1.0 : -1.0) * normals[at(i)];
         break;
       case FeatureKind::kNail:
         e.kind = EolKind::kNail;

@@ -29,13 +29,15 @@ void store(const Sheet& sheet, ClothMemory& memory);
 // Detection, preprocessing and remeshing before a step (lines 2 and 3 of Alg. 2.1), with velocities.
 struct Prepared {
   Sheet sheet;
-  std::vector<Index> origin;  // the vertex before, or -1
-  bool same = true;           // vertices and triangles are those of before
+  std::vector<Index> origin;       // the vertex before, or -1
+  std::vector<std::uint8_t> side;  // as in the memory
+  bool same = true;                // vertices and triangles are those of before
   std::map<std::string, int> fallbacks;
   double detect_seconds = 0, remesh_seconds = 0;
 };
 // `body` is that of `before`, `of_patch` the fabric of each body.
-Prepared prepare(const Model& model, const State& state, double h, const Sheet& before, const ClothBody& body,
+Prepared prepare(const Model& model, const State& state, double h, const Sheet& before,
+                 const std::vector<std::uint8_t>& side, const ClothBody& body,
                  const std::vector<Fabric>& of_patch, const FeatureSet& features,
                  const ClothOptions& options);
 
@@ -44,7 +46,9 @@ TopologyChange change_of(const Model& model, const Prepared& prepared,
                          const std::vector<std::optional<Chart>>& charts, ClothMemory memory);
 
 // What EOL vertices lie on, at the end of the step.
-std::vector<EolVertex> eol_vertices(const Sheet& sheet, const FeatureSet& features,
-                                    std::span<const Obstacle> obstacles, double t, double h);
+// `side` tells on which side of the cloth a wire is; may be empty.
+std::vector<EolVertex> eol_vertices(const Sheet& sheet, const std::vector<std::uint8_t>& side,
+                                    const FeatureSet& features, std::span<const Obstacle> obstacles, double t,
+                                    double h);
 
 }  // namespace limber::cloth

@@ -15,8 +15,10 @@ struct ClothMemory {
   std::vector<double> parameter;        // where on it, 0 to 1
   std::vector<std::int64_t> age;        // steps since it became EOL
   std::vector<std::int32_t> preserved;  // edges that remeshing keeps, two vertices each
-  std::vector<std::uint8_t> active;     // six numbers each: which bounds the last step ended with
-  std::vector<double> friction;         // two numbers each: impulses of friction in its own coordinates [N s]
+  std::vector<std::uint8_t>
+      side;  // of EOL vertices: 1 what they lie on is behind the cloth's normal, 2 before it; or 0
+  std::vector<std::uint8_t> active;  // six numbers each: which bounds the last step ended with
+  std::vector<double> friction;      // two numbers each: impulses of friction in its own coordinates [N s]
   // For the report alone, no part of the state:
   double detect_seconds = 0, remesh_seconds = 0;
   std::int64_t unclean = 0;
@@ -31,6 +33,7 @@ struct ClothMemory {
     visitor("parameter", m.parameter);
     visitor("age", m.age);
     visitor("preserved", m.preserved);
+    visitor("side", m.side);
     visitor("active", m.active);
     visitor("friction", m.friction);
     visitor("parts", m.parts);
