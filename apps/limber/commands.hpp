@@ -21,6 +21,7 @@ void add_view_command(CLI::App& app, std::function<int()>& action);
 void add_compare_command(CLI::App& app, std::function<int()>& action);
 void add_render_command(CLI::App& app, std::function<int()>& action);
 void add_export_command(CLI::App& app, std::function<int()>& action);
+void add_train_command(CLI::App& app, std::function<int()>& action);
 void add_bench_command(CLI::App& app, std::function<int()>& action);
 
 }  // namespace limber

@@ -1,6 +1,7 @@
 #include <limber/methods/methods.hpp>
 
 #include <limber/methods/cloth/cloth.hpp>
+#include <limber/methods/condense/condense.hpp>
 #include <limber/methods/conjac/conjac.hpp>
 #include <limber/methods/implicit/implicit.hpp>
 #include <limber/methods/joints/joints.hpp>
@@ -20,6 +21,7 @@ std::span<const Method* const> built_in_methods() {
       &mixed_method,     //
       &rigidify_method,  //
       &cloth_method,     //
+      &condense_method,  //
       &joints_method,
   };
   return kMethods;

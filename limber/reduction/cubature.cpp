@@ -5,6 +5,7 @@
 #include <limber/fem/laplacian.hpp>
 #include <limber/linalg/nnls.hpp>
 #include <limber/mesh/geometry.hpp>
+#include <limber/reduction/seeded_numbers.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -17,23 +18,6 @@ namespace limber {
 namespace {
 
 using Features = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-// The same numbers on every machine (splitmix64).
-class SeededNumbers {
- public:
-  explicit SeededNumbers(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() {
-    std::uint64_t z = (state_ += 0x9E3779B97F4A7C15u);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-  }
-  double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }  // in [0, 1)
-  Index below(Index n) { return static_cast<Index>(next() % static_cast<std::uint64_t>(n)); }
-
- private:
-  std::uint64_t state_;
-};
 
 // Some of 0 .. n - 1, ascending, no number twice.
 std::vector<Index> sample_of(Index n, Index count, SeededNumbers& numbers) {
@@ -326,12 +310,14 @@ TrainedCubature train_cubature(Index elements, const std::function<void(Index, E
                 "displace them first");
   std::vector<Index> chosen;
   std::vector<std::uint8_t> used(at(elements), 0);
-  MatX A(rows, options.points);
-  MatX G = MatX::Zero(options.points, options.points);
-  VecX c = VecX::Zero(options.points), x, residual = target;
+  const Index most = std::min(elements, options.replace ? 2 * options.points : options.points);
+  MatX A(rows, most);
+  MatX G = MatX::Zero(most, most);
+  VecX c = VecX::Zero(most), x, residual = target;
   TrainedCubature out;
   out.error = 1;
-  while (static_cast<Index>(chosen.size()) < options.points && out.error > options.tolerance) {
+  while (static_cast<Index>(chosen.size()) < most && out.error > options.tolerance &&
+         !(options.replace && (x.array() > 0).count() >= options.points)) {
     const std::vector<Index> candidates =
         sample_of(elements, std::min<Index>(elements, options.candidates), numbers);
     std::vector<double> score(candidates.size(), -1);

@@ -52,6 +52,7 @@ struct TrainingOptions {
   Index points = 200;
   Index candidates = 1000;
   double tolerance = 1e-3;  // relative error of the forces at which to stop
+  bool replace = false;     // others take the place of points whose weight has become zero
   std::uint64_t seed = 1;
 };
 struct TrainedCubature {

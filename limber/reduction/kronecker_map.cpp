@@ -1,8 +1,8 @@
-// F_c = I + U b_c with U = (u_1 u_2 ...), 3 x p, and b_c, p x 3. K is then six p x p matrices, sum of b_c H_c^ik
-// b_c^T: a third fewer operations than (9 x r)^T (9 x 9) (9 x r), and one long matrix product.
+// F_c = I + U b_c with U = (u_1 u_2 ...), 3 x p, and b_c, p x 3. K is then six p x p matrices, sum of b_c
+// H_c^ik b_c^T: a third fewer operations than (9 x r)^T (9 x 9) (9 x r), and one long matrix product.
 #include <limber/core/parallel.hpp>
-#include <limber/linalg/strip_product.hpp>
 #include <limber/linalg/deformation_map.hpp>
+#include <limber/linalg/strip_product.hpp>
 
 #include <numeric>
 
@@ -35,8 +35,7 @@ class KroneckerMap final : public DeformationMap {
         product_(static_cast<std::size_t>(kBlocks * kLane * strips_ * kLane * strips_)),
         pattern_(dense_pattern(static_cast<Index>(p_))) {
     for (Eigen::Index c = 0; c < gradients.cols(); ++c)
-      for (Eigen::Index j = 0; j < p_; ++j)
-        rows_.strip(j / kLane)[kLane * c + j % kLane] = gradients(j, c);
+      for (Eigen::Index j = 0; j < p_; ++j) rows_.strip(j / kLane)[kLane * c + j % kLane] = gradients(j, c);
   }
 
   Index points() const override { return points_; }
@@ -62,7 +61,8 @@ class KroneckerMap final : public DeformationMap {
     std::vector<Eigen::Matrix<double, 3, Eigen::Dynamic>> part(static_cast<std::size_t>(pieces));
     parallel_ranges(points_, kPointGrain, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
       part[static_cast<std::size_t>(begin / kPointGrain)].noalias() =
-          all.middleCols(3 * begin, 3 * (end - begin)) * b_.middleCols(3 * begin, 3 * (end - begin)).transpose();
+          all.middleCols(3 * begin, 3 * (end - begin)) *
+          b_.middleCols(3 * begin, 3 * (end - begin)).transpose();
     });
     for (const auto& sum : part) G += sum;
   }
@@ -76,10 +76,10 @@ class KroneckerMap final : public DeformationMap {
           for (long s = 0; s < strips_; ++s) {
             const double* b = rows_.strip(s) + kLane * 3 * c;
             double* y = rows_.strip(strips_ * (1 + t) + s) + kLane * 3 * c;
-            for (int j = 0; j < 3; ++j)  // y_j = sum over l of h(j, l) b_l: K_ik[a][b] = sum of b_aj h_jl b_bl
+            for (int j = 0; j < 3;
+                 ++j)  // y_j = sum over l of h(j, l) b_l: K_ik[a][b] = sum of b_aj h_jl b_bl
               for (int r = 0; r < kLane; ++r)
-                y[kLane * j + r] =
-                    -(h[j] * b[r] + h[3 + j] * b[kLane + r] + h[6 + j] * b[2 * kLane + r]);
+                y[kLane * j + r] = -(h[j] * b[r] + h[3 + j] * b[kLane + r] + h[6 + j] * b[2 * kLane + r]);
           }
         }
     });

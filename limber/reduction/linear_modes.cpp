@@ -27,16 +27,14 @@ std::vector<double> no_activation(const fem::ElementInput& mesh) {
   return std::vector<double>(at(channels), 0.0);
 }
 
-}  // namespace
-
-LinearModes linear_modes(const fem::ElementInput& mesh, const VecX& mass,
-                         const std::vector<std::uint8_t>& pinned, Index unknowns,
-                         const std::function<void(const std::string&, double)>& progress) {
+// So many modes, with their derivatives or without.
+LinearModes modes_of(const fem::ElementInput& mesh, const VecX& mass, const std::vector<std::uint8_t>& pinned,
+                     Index modes, bool with_derivatives,
+                     const std::function<void(const std::string&, double)>& progress) {
   const auto n = static_cast<Index>(mesh.rest.size());
   const auto say = [&](const char* what, double share) {
     if (progress) progress(what, share);
   };
-  const auto modes = static_cast<Index>((std::sqrt(9.0 + 8.0 * unknowns) - 3) / 2);  // k + k (k + 1) / 2
   VecX X(3 * n), m(3 * n);
   std::vector<std::uint8_t> held(3 * at(n), 0), active(3 * at(n), 1);
   Index free = 0;
@@ -97,6 +95,7 @@ LinearModes linear_modes(const fem::ElementInput& mesh, const VecX& mass,
   options.block = 6;
   factor(options.shift);
   Eigenpairs pairs = smallest_eigenpairs(m, active, solve, modes, options);
+  if (!with_derivatives) return {std::move(pairs.vectors), std::move(pairs.values), 0};
 
   say("modal derivatives", 0.5);
   const double step = kModeStep * bounding_box(mesh.rest).size().norm();
@@ -137,6 +136,20 @@ LinearModes linear_modes(const fem::ElementInput& mesh, const VecX& mass,
   out.omega2 = pairs.values;
   out.derivatives = static_cast<Index>(columns) - modes;
   return out;
+}
+
+}  // namespace
+
+LinearModes linear_modes(const fem::ElementInput& mesh, const VecX& mass,
+                         const std::vector<std::uint8_t>& pinned, Index unknowns,
+                         const std::function<void(const std::string&, double)>& progress) {
+  const auto modes = static_cast<Index>((std::sqrt(9.0 + 8.0 * unknowns) - 3) / 2);  // k + k (k + 1) / 2
+  return modes_of(mesh, mass, pinned, modes, true, progress);
+}
+
+MatX vibration_modes(const fem::ElementInput& mesh, const VecX& mass, const std::vector<std::uint8_t>& pinned,
+                     Index modes) {
+  return modes_of(mesh, mass, pinned, modes, false, {}).U;
 }
 
 }  // namespace limber

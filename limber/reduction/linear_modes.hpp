@@ -28,4 +28,8 @@ LinearModes linear_modes(const fem::ElementInput& mesh, const VecX& mass,
                          const std::vector<std::uint8_t>& pinned, Index unknowns,
                          const std::function<void(const std::string& what, double fraction)>& progress = {});
 
+// The first `modes` vibration modes alone, mass-orthonormal columns.
+MatX vibration_modes(const fem::ElementInput& mesh, const VecX& mass, const std::vector<std::uint8_t>& pinned,
+                     Index modes);
+
 }  // namespace limber

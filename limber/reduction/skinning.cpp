@@ -24,8 +24,8 @@ void report_progress(const PrepareProgress& progress, const char* what, double f
 std::vector<Mat3> coefficients(const fem::ElementInput& mesh, bool homogeneous) {
   std::vector<Mat3> D(mesh.elements.size());
   const auto same = [](const ElementMaterial& a, const ElementMaterial& b) {
-    return a.model == b.model && a.young == b.young && a.poisson == b.poisson && a.fibre == FibreModel::kNone &&
-           b.fibre == FibreModel::kNone;
+    return a.model == b.model && a.young == b.young && a.poisson == b.poisson &&
+           a.fibre == FibreModel::kNone && b.fibre == FibreModel::kNone;
   };
   parallel_ranges(static_cast<std::ptrdiff_t>(D.size()), 4096, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
     for (std::ptrdiff_t i = begin; i < end; ++i) {
@@ -62,10 +62,11 @@ void factor_or_throw(ScalarCholesky& cholesky, const ScalarMatrix& A) {
   cholesky.analyze(*A.pattern);
   const FactorStatus status = cholesky.factor(A);
   if (!status.ok)
-    throw Error(ErrorKind::kInput,
-                fmt::format("the elastic energy Laplacian is not positive definite at node {} (pivot {:.3g}): "
-                            "does an element hang on by nothing, or has a material no stiffness?",
-                            status.node, status.pivot));
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("the elastic energy Laplacian is not positive definite at node {} (pivot {:.3g}): "
+                    "does an element hang on by nothing, or has a material no stiffness?",
+                    status.node, status.pivot));
 }
 
 }  // namespace
@@ -79,8 +80,8 @@ SkinningWeights skinning_eigenmodes(const fem::ElementInput& mesh,
   ScalarMatrix A = fem::laplacian(mesh, pattern, D);
   VecX m = mass;
   if (homogeneous) m = mesh.material.front().density * node_volumes(mesh, pattern->n);
-  // About the first eigenvalue of a bar of the softest material, (4 mu + lambda) / rho (pi / L)^2, below zero:
-  // never singular, and it leaves the small eigenvalues apart.
+  // About the first eigenvalue of a bar of the softest material, (4 mu + lambda) / rho (pi / L)^2, below
+  // zero: never singular, and it leaves the small eigenvalues apart.
   double softest = std::numeric_limits<double>::infinity();
   for (std::size_t e = 0; e < D.size(); ++e)
     softest = std::min(softest, D[e].trace() / 3 / mesh.material[e].density);
@@ -121,8 +122,9 @@ SkinningWeights diffused_handles(const fem::ElementInput& mesh,
       if (best < 0 || distance[i] > distance[best]) best = i;
     }
     if (best < 0 || (!chosen.empty() && distance[best] == 0))
-      throw Error(ErrorKind::kInput, fmt::format("{} handles were asked for, but only {} free nodes are apart",
-                                                 handles, chosen.size()));
+      throw Error(
+          ErrorKind::kInput,
+          fmt::format("{} handles were asked for, but only {} free nodes are apart", handles, chosen.size()));
     if (chosen.empty()) distance.setConstant(std::numeric_limits<double>::infinity());
     chosen.push_back(best);
     from = mesh.rest[at(best)];
@@ -180,8 +182,7 @@ ScalarBasis skinning_basis(const MatX& W, std::span<const Vec3> rest, const VecX
   const Eigen::Index p = raw.cols();
   MatX square(p, p);
   for (Eigen::Index j = 0; j < p; ++j) square.col(j) = R.col(kept[static_cast<std::size_t>(j)]);
-  const MatX inverse =
-      square.triangularView<Eigen::Upper>().solve(MatX::Identity(p, p));
+  const MatX inverse = square.triangularView<Eigen::Upper>().solve(MatX::Identity(p, p));
   out.affine = MatX::Zero(4 * m, p);
   for (Eigen::Index j = 0; j < p; ++j) out.affine.row(kept[static_cast<std::size_t>(j)]) = inverse.row(j);
   out.dropped = static_cast<Index>(4 * m - p);

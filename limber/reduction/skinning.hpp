@@ -20,21 +20,22 @@ struct SkinningWeights {
 };
 
 // The m smallest eigenpairs of the elastic energy Laplacian, H_w W = M_w W Gamma (Eq. 9). `mass`: lumped, one
-// number per node; `pinned`: nodes where all weights are zero (may be empty). `homogeneous`: every element has
-// the same coefficient and density, so that weights know the shape alone. A body that is not pinned has the
-// constant weight with eigenvalue 0, once per piece.
+// number per node; `pinned`: nodes where all weights are zero (may be empty). `homogeneous`: every element
+// has the same coefficient and density, so that weights know the shape alone. A body that is not pinned has
+// the constant weight with eigenvalue 0, once per piece.
 SkinningWeights skinning_eigenmodes(const fem::ElementInput& mesh,
                                     const std::shared_ptr<const BlockPattern>& pattern, const VecX& mass,
                                     const std::vector<std::uint8_t>& pinned, Index modes, bool homogeneous,
                                     const PrepareProgress& progress = {});
 
-// For comparison: smooth weights that know nothing of materials. Handles by farthest-point sampling; the weight
-// of a handle is a unit of heat at its node, diffused twice over `radius` of the body's size by the homogeneous
-// Laplacian, and all are divided by their sum. Zero on pinned nodes. (Not bounded biharmonic weights, which need
-// a quadratic program per handle; like them smooth, local, in [0, 1], with sum one.)
+// For comparison: smooth weights that know nothing of materials. Handles by farthest-point sampling; the
+// weight of a handle is a unit of heat at its node, diffused twice over `radius` of the body's size by the
+// homogeneous Laplacian, and all are divided by their sum. Zero on pinned nodes. (Not bounded biharmonic
+// weights, which need a quadratic program per handle; like them smooth, local, in [0, 1], with sum one.)
 SkinningWeights diffused_handles(const fem::ElementInput& mesh,
                                  const std::shared_ptr<const BlockPattern>& pattern,
-                                 const std::vector<std::uint8_t>& pinned, Index handles, double radius = 0.15);
+                                 const std::vector<std::uint8_t>& pinned, Index handles,
+                                 double radius = 0.15);
 
 // Functions Phi (n x p) with Phi^T M Phi = I whose span is that of the columns W_k (X - center, 1).
 struct ScalarBasis {

@@ -189,7 +189,8 @@ class References {
     name_obstacles();
     method_fits();
     collect_names("/activations", activations_);
-    for (const char* list : {"/constraints", "/forces", "/events", "/attachments"})
+    bones_fit();
+    for (const char* list : {"/constraints", "/bones", "/forces", "/events", "/attachments"})
       each(list, [&](Json& item, const std::string& pointer) { body_of(item, pointer); });
     each("/bodies", [&](Json& body, const std::string& pointer) {
       poisson_fits(body, pointer);
@@ -347,6 +348,34 @@ class References {
     else if (names.size() > 1)
       problem(pointer, fmt::format("\"body\" is missing: there are several; expected one of \"{}\"",
                                    joined(names, "\", \"")));
+  }
+
+  // Bones are carried by earlier ones, and the rest shape is where they are at time 0.
+  void bones_fit() {
+    Names names;
+    each("/bones", [&](Json& bone, const std::string& pointer) {
+      if (!bone.is_object()) return;
+      const auto text = [&](const char* key) {
+        return bone.contains(key) && bone[key].is_string() ? bone[key].get<std::string>() : std::string();
+      };
+      if (const std::string parent = text("parent"); !parent.empty() && !names.has(parent))
+        problem(pointer + "/parent", fmt::format("there is no bone \"{}\" before this one{}", parent,
+                                                 did_you_mean_one_of(parent, names.list)));
+      const std::string name = text("name");
+      if (!name.empty() && names.has(name))
+        problem(pointer + "/name", fmt::format("the name \"{}\" is taken; names must differ", name));
+      names.add(name);
+      if (!bone.contains("motion") || !bone["motion"].is_array() || bone["motion"].empty()) return;
+      const Json& first = bone["motion"][0];
+      const auto zero = [&](const char* key) {
+        return !first.contains(key) || !first[key].is_array() ||
+               std::all_of(first[key].begin(), first[key].end(),
+                           [](const Json& v) { return v.is_number() && v.get<double>() == 0; });
+      };
+      if (first.is_object() && !(zero("rotation") && zero("translation")))
+        problem(pointer + "/motion/0",
+                "a bone begins in the rest shape: expected a first key without rotation and translation");
+    });
   }
 
   // Some models allow less than the physical range (material/lame.hpp). Formulas and arrays are checked

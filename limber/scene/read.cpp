@@ -125,6 +125,10 @@ Selection selection_from(const J& value, const std::string& where) {
     } else if (key == "sphere") {
       s.a = vec3(v.at("center"));
       s.radius = v.at("radius").template get<double>();
+    } else if (key == "capsule") {
+      s.a = vec3(v.at("point"));
+      s.b = vec3(v.at("end"));
+      s.radius = v.at("radius").template get<double>();
     } else if (key == "plane") {
       s.a = vec3(v.at("point"));
       s.b = vec3(v.at("normal"));
@@ -255,6 +259,26 @@ ConstraintSpec read_constraint(const Node& node) {
   return out;
 }
 
+// A bone is a hold whose nodes are those near to it.
+ConstraintSpec read_bone(const Node& node, const std::vector<ConstraintSpec>& before) {
+  ConstraintSpec out;
+  out.name = node.text("name");
+  out.body = node.text("body");
+  out.tail = node.vec3("tail");
+  out.nodes.kind = "capsule";
+  out.nodes.a = node.vec3("head");
+  out.center = node.vec3("joint", out.nodes.a);
+  out.nodes.b = *out.tail;
+  out.nodes.radius = node.number("radius");
+  out.nodes.where = node.where();
+  each(node["motion"], [&](const Node& key) { out.motion.push_back(read_key(key)); });
+  out.interpolation = node.text("interpolation");
+  if (const std::string parent = node.text("parent"); !parent.empty())
+    for (std::size_t c = 0; c < before.size(); ++c)
+      if (before[c].tail && before[c].name == parent) out.parent = static_cast<Index>(c);
+  return out;
+}
+
 ForceSpec read_force(const Node& node) {
   ForceSpec out;
   out.name = node.text("name");
@@ -325,6 +349,7 @@ Scene read_resolved(const Json& resolved, const Marks& marks) {
   scene.ordering = root["solver"].text("ordering");
   each(root["bodies"], [&](const Node& n) { scene.bodies.push_back(read_body(n)); });
   each(root["constraints"], [&](const Node& n) { scene.constraints.push_back(read_constraint(n)); });
+  each(root["bones"], [&](const Node& n) { scene.constraints.push_back(read_bone(n, scene.constraints)); });
   each(root["forces"], [&](const Node& n) { scene.forces.push_back(read_force(n)); });
   each(root["activations"], [&](const Node& n) {
     scene.activations.push_back({n.text("name"), n.get<std::vector<std::pair<double, double>>>("keys")});

@@ -17,15 +17,16 @@ namespace limber {
 // Which nodes or elements: exactly one of the members that are not `not_`, or several which must all hold.
 // JSON: "all", {"set": "name"}, {"ids": [..]}, {"box": {"min": .., "max": ..}}, {"sphere": {"center": ..,
 // "radius": ..}},
-// {"plane": {"point": .., "normal": ..}} (the side the normal points to), {"nearest": [[x,y,z], ..]},
+// {"capsule": {"point": .., "end": .., "radius": ..}}, {"plane": {"point": .., "normal": ..}} (the side the
+// normal points to), {"nearest": [[x,y,z], ..]},
 // {"formula": "z > 0.1"}, {"any": [..]}, {"every": [..]}, {"not": ..}. Positions are rest positions after the
 // body's transform.
 struct Selection {
-  std::string kind =
-      "all";  // "all", "set", "ids", "box", "sphere", "plane", "nearest", "formula", "any", "every", "not"
-  std::string name;  // set, or the formula's text
+  std::string kind = "all";  // "all", "set", "ids", "box", "sphere", "capsule", "plane", "nearest",
+                             // "formula", "any", "every", "not"
+  std::string name;          // set, or the formula's text
   std::vector<Index> ids;
-  Vec3 a = Vec3::Zero(), b = Vec3::Zero();  // box min/max; sphere center; plane point/normal
+  Vec3 a = Vec3::Zero(), b = Vec3::Zero();  // box min/max; sphere center; capsule ends; plane point/normal
   double radius = 0;
   std::vector<Vec3> points;
   std::vector<Selection> parts;
@@ -131,6 +132,10 @@ struct ConstraintSpec {
   std::vector<MotionKey> motion;         // empty: pinned
   Vec3 center = Vec3::Zero();            // of rotation and scaling
   std::string interpolation = "smooth";  // "smooth" (cubic, zero speed at keys) or "linear"
+  // Of a bone, whose nodes are held for ever: its end (its head is nodes.a; `center` is its joint), and the
+  // bone that carries it, an index into Scene::constraints below its own; -1: none.
+  std::optional<Vec3> tail = {};
+  Index parent = -1;
 };
 
 struct ForceSpec {
@@ -198,7 +203,7 @@ struct Scene {
   BoxedJson method_options;  // validated and defaulted by the method's own spec table
   std::string solver = "auto", ordering = "auto";
   std::vector<BodySpec> bodies;
-  std::vector<ConstraintSpec> constraints;
+  std::vector<ConstraintSpec> constraints;  // the file's, then one for each bone
   std::vector<ForceSpec> forces;
   std::vector<ActivationSpec> activations;
   std::vector<EventSpec> events;

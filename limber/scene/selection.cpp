@@ -17,6 +17,12 @@ namespace {
 
 std::string text(const Vec3& p) { return fmt::format("({:.4g}, {:.4g}, {:.4g})", p.x(), p.y(), p.z()); }
 
+double distance_to_segment(const Vec3& p, const Selection& s) {
+  const Vec3 along = s.b - s.a;
+  const double share = along.squaredNorm() > 0 ? (p - s.a).dot(along) / along.squaredNorm() : 0.0;
+  return (p - s.a - std::clamp(share, 0.0, 1.0) * along).norm();
+}
+
 using Flags = std::vector<std::uint8_t>;
 
 Flags mark(const Selection& s, std::span<const Vec3> points, const IndexSets& sets) {
@@ -47,6 +53,8 @@ Flags mark(const Selection& s, std::span<const Vec3> points, const IndexSets& se
         [&](const Vec3& p) { return (p.array() >= s.a.array()).all() && (p.array() <= s.b.array()).all(); });
   } else if (s.kind == "sphere") {
     where([&](const Vec3& p) { return (p - s.a).squaredNorm() <= s.radius * s.radius; });
+  } else if (s.kind == "capsule") {
+    where([&](const Vec3& p) { return distance_to_segment(p, s) <= s.radius; });
   } else if (s.kind == "plane") {
     where([&](const Vec3& p) { return (p - s.a).dot(s.b) >= 0; });
   } else if (s.kind == "nearest") {
@@ -89,10 +97,11 @@ Flags mark(const Selection& s, std::span<const Vec3> points, const IndexSets& se
 std::string nearest_miss(const Selection& s, std::span<const Vec3> points) {
   const auto distance = [&](const Vec3& p) {
     if (s.kind == "sphere") return (p - s.a).norm() - s.radius;
+    if (s.kind == "capsule") return distance_to_segment(p, s) - s.radius;
     if (s.kind == "plane") return -(p - s.a).dot(s.b) / std::max(s.b.norm(), 1e-300);
     return (p - p.cwiseMax(s.a).cwiseMin(s.b)).norm();
   };
-  if (s.kind != "box" && s.kind != "sphere" && s.kind != "plane") return "";
+  if (s.kind != "box" && s.kind != "sphere" && s.kind != "capsule" && s.kind != "plane") return "";
   const Vec3* best = &points[0];
   for (const Vec3& p : points)
     if (distance(p) < distance(*best)) best = &p;
@@ -111,6 +120,8 @@ std::string describe(const Selection& s) {
   if (s.kind == "ids") return fmt::format("{} ids", s.ids.size());
   if (s.kind == "box") return fmt::format("box {} to {}", text(s.a), text(s.b));
   if (s.kind == "sphere") return fmt::format("sphere {} radius {:.4g}", text(s.a), s.radius);
+  if (s.kind == "capsule")
+    return fmt::format("capsule {} to {} radius {:.4g}", text(s.a), text(s.b), s.radius);
   if (s.kind == "plane") return fmt::format("plane {} normal {}", text(s.a), text(s.b));
   if (s.kind == "nearest")
     return s.points.size() == 1 ? "nearest to " + text(s.points[0])

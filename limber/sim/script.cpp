@@ -1,6 +1,8 @@
 // The scene's script: what is held, pulled and activated during a step.
 #include <limber/sim/script.hpp>
 
+#include <limber/scene/hold_motion.hpp>
+
 #include <algorithm>
 #include <cmath>
 
@@ -69,7 +71,7 @@ const StepInput& Script::input() {
 bool Script::needs_positions(double t, double h) const {
   return std::any_of(model_.holds.begin(), model_.holds.end(), [&](const Hold& hold) {
     const ConstraintSpec& spec = model_.scene->constraints[hold.constraint];
-    return !spec.motion.empty() && active(t, h, spec.from, spec.until);
+    return hold_moves(*model_.scene, hold.constraint) && active(t, h, spec.from, spec.until);
   });
 }
 
@@ -81,7 +83,7 @@ bool Script::look_at_holds(double t, double h) {
     const bool now = active(t, h, spec.from, spec.until);
     changed |= now != (input_.holding[k] != 0);
     input_.holding[k] = now;
-    moving_[k] = now && !spec.motion.empty();
+    moving_[k] = now && hold_moves(*model_.scene, model_.holds[k].constraint);
   }
   return changed;
 }
@@ -105,8 +107,8 @@ void Script::fill_holds(const State* state) {
     const bool moving = moving_[k] && state;
     KeyPose from, to;
     if (moving) {
-      from = key_pose(spec.motion, spec.interpolation, t);
-      to = key_pose(spec.motion, spec.interpolation, t + h);
+      from = hold_pose(scene, model_.holds[k].constraint, t);
+      to = hold_pose(scene, model_.holds[k].constraint, t + h);
     }
     const Mat3 turn = (to.scale / from.scale) * to.R * from.R.transpose();
     for (const Index i : model_.holds[k].nodes) {

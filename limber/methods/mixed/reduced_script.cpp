@@ -1,6 +1,6 @@
 #include <limber/methods/mixed/reduced_script.hpp>
 
-#include <limber/core/motion.hpp>
+#include <limber/scene/hold_motion.hpp>
 
 namespace limber::mixed {
 namespace {
@@ -8,12 +8,13 @@ namespace {
 using Rows3 = Eigen::Matrix<double, 3, Eigen::Dynamic>;
 
 // Held for ever, where it is.
-bool is_pin(const ConstraintSpec& spec) {
-  return spec.motion.empty() && !spec.until && spec.from <= 0 && spec.axes == "xyz";
+bool is_pin(const Scene& scene, const Hold& hold) {
+  const ConstraintSpec& spec = scene.constraints[hold.constraint];
+  return !hold_moves(scene, hold.constraint) && !spec.until && spec.from <= 0 && spec.axes == "xyz";
 }
 
-bool weights_vanish(const Hold& hold, const ConstraintSpec& spec, const std::string& pins) {
-  if (!is_pin(spec) || pins == "penalty") return false;
+bool weights_vanish(const Hold& hold, const Scene& scene, const std::string& pins) {
+  if (!is_pin(scene, hold) || pins == "penalty") return false;
   // Weights that vanish in single nodes have a cone there and cannot turn around them: those get springs.
   return pins == "weights" || hold.nodes.size() >= 3;
 }
@@ -24,7 +25,7 @@ std::vector<std::uint8_t> pinned_by_weights(const Model& model, const std::strin
   std::vector<std::uint8_t> pinned(at(model.nodes()), 0);
   bool any = false;
   for (const Hold& hold : model.holds)
-    if (weights_vanish(hold, model.scene->constraints[hold.constraint], pins))
+    if (weights_vanish(hold, *model.scene, pins))
       for (const Index i : hold.nodes) {
         pinned[at(i)] = 1;
         any = true;
@@ -50,7 +51,7 @@ ReducedScript::ReducedScript(const Model& model, const ReducedBody& body,
   for (std::size_t k = 0; k < model.holds.size(); ++k) {
     const Hold& hold = model.holds[k];
     const ConstraintSpec& spec = model.scene->constraints[hold.constraint];
-    if (weights_vanish(hold, spec, pins)) continue;
+    if (weights_vanish(hold, *model.scene, pins)) continue;
     double mass = 0;
     for (const Index i : hold.nodes)
       if (pinned.empty() || !pinned[at(i)]) mass += body.mass[i];
@@ -107,9 +108,10 @@ void ReducedScript::add_holds(const Model& model, const StepInput& in, double en
     const Eigen::Map<const Rows3> begun(first, 3, p), at_anchor(anchor.data(), 3, p);
     Mat3 turn = Mat3::Identity();
     Vec3 shift = Vec3::Zero();
-    if (!spec.motion.empty()) {
-      const KeyPose from = key_pose(spec.motion, spec.interpolation, memory.hold_begin[k]);
-      const KeyPose to = key_pose(spec.motion, spec.interpolation, end);
+    const std::size_t constraint = model.holds[hold.hold].constraint;
+    if (hold_moves(*model.scene, constraint)) {
+      const KeyPose from = hold_pose(*model.scene, constraint, memory.hold_begin[k]);
+      const KeyPose to = hold_pose(*model.scene, constraint, end);
       turn = (to.scale / from.scale) * to.R * from.R.transpose();
       shift = spec.center + to.translation - turn * (spec.center + from.translation);
     }

@@ -1,5 +1,6 @@
 #include <limber/core/error.hpp>
 #include <limber/methods/conjac/options.hpp>
+#include <limber/scene/hold_motion.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/scene/selection.hpp>
 #include <limber/scene/varying.hpp>
@@ -407,6 +408,41 @@ TEST(Load, AlphaOfContactDependsOnTheRule) {
   EXPECT_EQ(good(with("")).contact.alpha, 0.1);
   EXPECT_EQ(good(with(", \"contact\": {\"rule\": \"filter\"}")).contact.alpha, 0);
   EXPECT_EQ(good(with(", \"contact\": {\"rule\": \"filter\", \"alpha\": 0.2}")).contact.alpha, 0.2);
+}
+
+// A chain of bones becomes holds that follow each other.
+TEST(Load, Bones) {
+  const char* const text = R"({"limber": 1, "bodies": [{"name": "b", "mesh": {"shape": "box"}}],
+    "bones": [{"name": "a", "head": [0, 0, 0], "tail": [1, 0, 0], "radius": 0.1,
+               "motion": [{"t": 0}, {"t": 1, "rotation": [0, 0, 1.5707963267948966]}]},
+              {"name": "c", "parent": "a", "joint": [1, 0, 0], "head": [1.1, 0, 0], "tail": [2, 0, 0], "radius": 0.1,
+               "motion": [{"t": 0}, {"t": 1, "rotation": [0, 0, 1.5707963267948966]}]},
+              {"name": "still", "head": [0, 1, 0], "tail": [1, 1, 0], "radius": 0.1}]})";
+  const Scene s = read_scene(text, "bones.json");
+  ASSERT_EQ(s.constraints.size(), 3u);
+  EXPECT_EQ(s.constraints[1].parent, 0);
+  EXPECT_EQ(s.constraints[1].center, Vec3(1, 0, 0));
+  EXPECT_EQ(s.constraints[1].nodes.kind, "capsule");
+  EXPECT_EQ(s.constraints[1].body, "b");
+  EXPECT_TRUE(hold_moves(s, 1));
+  EXPECT_FALSE(hold_moves(s, 2));
+  // The end of the chain, (2, 0, 0): turned about (1, 0, 0) to (1, 1, 0), then about the origin to (-1, 1,
+  // 0).
+  const KeyPose p = hold_pose(s, 1, 1);
+  const Vec3 c = s.constraints[1].center;
+  EXPECT_LT((c + p.translation + p.scale * (p.R * (Vec3(2, 0, 0) - c)) - Vec3(-1, 1, 0)).norm(), 1e-14);
+
+  const auto problems = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    changed.replace(changed.find(from), from.size(), to);
+    const LoadResult r = try_read_scene(changed, "bones.json");
+    return r.problems.empty() ? std::string() : to_string(r.problems[0]);
+  };
+  EXPECT_NE(problems("\"parent\": \"a\"", "\"parent\": \"still\"").find("there is no bone \"still\" before"),
+            std::string::npos);
+  EXPECT_NE(problems("\"name\": \"c\"", "\"name\": \"a\"").find("is taken"), std::string::npos);
+  EXPECT_NE(problems("[{\"t\": 0}", "[{\"t\": 0, \"rotation\": [1, 0, 0]}").find("begins in the rest shape"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -1,0 +1,54 @@
+#include <limber/linalg/bordered.hpp>
+
+#include <limber/linalg/tall.hpp>
+
+namespace limber {
+
+void BorderedSolver::analyze(const BlockPattern& pattern, std::span<const Index> order) {
+  blocks_ = pattern.n;
+  if (blocks_ == 0) return;
+  if (order.empty())
+    cholesky_.analyze(pattern);
+  else
+    cholesky_.analyze_in_order(pattern, order);
+}
+
+bool BorderedSolver::factor(const BlockMatrix& K, const MatX& C, const MatX& D) {
+  status_ = {};
+  if (blocks_ > 0) {
+    status_ = cholesky_.factor(K);
+    if (!status_.ok) return false;
+  }
+  if (D.rows() == 0) {
+    Z_.resize(3 * static_cast<Eigen::Index>(blocks_), 0);
+    return true;
+  }
+  if (blocks_ == 0) {
+    Z_.resize(0, D.cols());
+    status_.ok = schur_.factor(D);
+  } else {
+    Z_ = C;
+    cholesky_.condense_to_tail(Z_);
+    status_.ok = schur_.factor(D - tall_product(Z_, Z_));
+  }
+  if (!status_.ok) status_.node = -1;
+  return status_.ok;
+}
+
+void BorderedSolver::solve(const VecX& f, const VecX& g, VecX& u, VecX& q) const {
+  MatX y = f;
+  if (blocks_ > 0) cholesky_.condense_to_tail(y);
+  q.resize(g.size());
+  if (g.size() > 0) {
+    q = blocks_ > 0 ? schur_.solve(g - Z_.transpose() * y.col(0)) : schur_.solve(g);
+    if (blocks_ > 0) y.col(0) -= Z_ * q;
+  }
+  u.resize(f.size());
+  if (blocks_ == 0) return;
+  RowMatX none;
+  MatX x;
+  cholesky_.extend_from_tail(MatX(0, 0), y, none, x);
+  u = x.col(0);
+}
+
+}  // namespace limber

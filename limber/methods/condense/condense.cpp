@@ -1,0 +1,428 @@
+// The step of subspace condensation:
+//
+//   1  skin the body in the pose of the step's end                                    (Eq. 13)
+//   2  ask the oracles for the region V_f                                             (section 4.2)
+//   3  where it shrinks: fit the subspace to what was full; where it changes: plans, pattern, anchor
+//   4  Newton iterations on Eq. 11                                                    (Algorithm 1)
+//   5  nodes of the subspace that touch something all the same: grow V_f, again from 3
+#include <limber/methods/condense/condense.hpp>
+
+#include <limber/core/error.hpp>
+#include <limber/linalg/dense.hpp>
+#include <limber/linalg/tall.hpp>
+#include <limber/methods/common/system.hpp>
+#include <limber/methods/condense/hybrid_system.hpp>
+#include <limber/methods/condense/memory.hpp>
+#include <limber/methods/condense/options.hpp>
+#include <limber/methods/condense/oracle.hpp>
+#include <limber/sim/contact_state.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace limber::condense {
+namespace {
+
+constexpr int kGrowths = 5;            // of the region in a step, before all nodes are in full space
+constexpr int kCondenseRevisions = 6;  // of friction in a step
+constexpr Index kPointsPerColumn = 2;  // cubature points that must be left, or all elements are taken
+
+class Condense final : public Stepper {
+ public:
+  Condense(const Model& model, const CondenseOptions& options, const Preparation& preparation)
+      : options_(options),
+        skeleton_(read_skeleton(model)),
+        skinning_(model.mesh.rest, weights(model, preparation),
+                  options_.linear_skinning ? Blend::kLinear : Blend::kDualQuaternion),
+        subspace_(train_subspace(model, skeleton_, skinning_, training_poses(model, skeleton_, options_),
+                                 options_, preparation)),
+        oracle_(model, skeleton_, options_),
+        system_(model, skeleton_, subspace_, options_) {
+    free_ = static_cast<Index>(std::count(skeleton_.bone_of_node.begin(), skeleton_.bone_of_node.end(), -1));
+    preparation.say(
+        fmt::format("{}: {} columns, {} cubature points; error of their forces {:.2g} %, of unseen "
+                    "ones {:.2g} %",
+                    subspace_.from_cache ? "subspace from the cache" : "subspace", subspace_.columns(),
+                    subspace_.cubature.elements.size(), 100 * subspace_.error, 100 * subspace_.held_out),
+        1);
+  }
+
+  StepReport step(const Model& model, State& state, const StepInput& in) override {
+    StepReport report;
+    clock_.reset();
+    switches_ = {};
+    CondenseMemory& memory = begin(model, state);
+    skin(model, in);
+    const std::vector<std::uint8_t> before = memory.full;
+    std::vector<std::uint8_t> region;
+    {
+      auto phase = clock_.phase("oracle");
+      region = oracle_.region(hits(model, state, in), in.t + in.h, moving(memory), memory);
+    }
+    NewtonReport solved;
+    bool all = false;
+    for (int growth = 0;; ++growth) {
+      take_region(model, state, region, all, memory);
+      NewtonReport r = solve(model, state, in, memory);
+      add(r, solved);
+      if (!r.converged && !system_.all_full()) {  // graceful degradation
+        ++solved.fallbacks["full_space_after_failure"];
+        all = true;
+        continue;
+      }
+      if (!r.converged || system_.all_full()) break;
+      auto phase = clock_.phase("oracle");
+      std::vector<Index> missed = outside(model, in);
+      if (missed.empty()) break;
+      ++solved.fallbacks["region_grown"];
+      if (growth == kGrowths) {
+        ++solved.fallbacks["full_space_after_growth"];
+        all = true;
+      }
+      if (!oracle_.grow(missed, memory, region)) all = true;
+      keep_solution(memory);
+    }
+    report.fallbacks = solved.fallbacks;
+    report.iterations = solved.iterations;
+    report.residual = solved.residual;
+    report.inverted = solved.inverted;
+    report.dofs = 3 * system_.full_nodes() + static_cast<Index>(system_.q().size());
+    report.symbolic_analyses = system_.solver().stats().analyses;
+    if (!solved.converged) return fail(report, solved.why);
+    finish(model, in, state, memory);
+    count_switches(before, memory.full);
+    describe(model, state, in, solved, report);
+    report.phases = clock_.phases();
+    return report;
+  }
+
+  MethodFields fields(const Model& model, const State& state) const override {
+    MethodFields f;
+    const CondenseMemory* m = memory_of<CondenseMemory>(state);
+    std::vector<double> full(at(model.nodes()), 0.0);
+    if (m && m->full.size() == full.size()) std::copy(m->full.begin(), m->full.end(), full.begin());
+    f.node["full"] = std::move(full);
+    std::vector<double> weight(model.mesh.elements.size(), 0.0);
+    for (std::size_t c = 0; c < subspace_.cubature.elements.size(); ++c)
+      weight[at(subspace_.cubature.elements[c])] = subspace_.cubature.weights[c];
+    f.element["cubature_weight"] = std::move(weight);
+    f.constant.insert("cubature_weight");
+    if (!model.contact.empty()) f.node["contact"] = contact_pressure(model, state);
+    return f;
+  }
+
+  std::string misfit(const Model& model, const State& state) const override {
+    const CondenseMemory* m = memory_of<CondenseMemory>(state);
+    if (!m || m->q.size() == 0) return {};
+    if (m->subspace != static_cast<std::int64_t>(subspace_.hash))
+      return fmt::format(
+          "it belongs to a subspace with hash {:016x}, that of the scene has {:016x}: mesh, materials, "
+          "bones or options of the method differ",
+          static_cast<std::uint64_t>(m->subspace), subspace_.hash);
+    const auto n = static_cast<std::ptrdiff_t>(model.nodes());
+    const auto size = [](const auto& list) { return static_cast<std::ptrdiff_t>(list.size()); };
+    if (m->q.size() != subspace_.columns()) return wrong_size("q", m->q.size(), subspace_.columns());
+    if (size(m->keep) != n) return wrong_size("keep", size(m->keep), n);
+    if (size(m->full) != n) return wrong_size("full", size(m->full), n);
+    if (m->anchor.size() != 0 && m->anchor.size() != m->q.size())
+      return wrong_size("anchor", m->anchor.size(), m->q.size());
+    if (m->local_velocity.size() != (options_.dynamics ? 3 * n : 0))
+      return wrong_size("local_velocity", m->local_velocity.size(), options_.dynamics ? 3 * n : 0);
+    if (!m->q.allFinite() || !m->anchor.allFinite() || !m->local_velocity.allFinite() ||
+        !std::isfinite(m->speed) || !std::isfinite(m->change))
+      return "a number of the subspace is not finite";
+    return {};
+  }
+
+  const Subspace& subspace() const { return subspace_; }
+
+ private:
+  MatX weights(const Model& model, const Preparation& preparation) const {
+    preparation.say("skinning weights", 0);
+    return heat_weights(model.mesh, model.pattern, skeleton_.bone_of_node, skeleton_.bones());
+  }
+
+  CondenseMemory& begin(const Model& model, State& state) {
+    CondenseMemory& memory = memory_of<CondenseMemory>(state);
+    if (memory.q.size() > 0) return memory;
+    memory.subspace = static_cast<std::int64_t>(subspace_.hash);
+    memory.q = VecX::Zero(subspace_.columns());
+    memory.keep.assign(at(model.nodes()), 0);
+    memory.full.assign(at(model.nodes()), 0);
+    if (options_.dynamics) memory.local_velocity = VecX::Zero(3 * model.nodes());
+    // A body that starts elsewhere than in the rest shape: the nearest shape of the subspace.
+    SkinnedBody start;
+    skinning_.pose(bone_poses(*model.scene, skeleton_, state.t), start);
+    const VecX weighted = model.mass.cwiseProduct(state.x - start.x);
+    memory.q = reduced_force(subspace_, start, weighted) / subspace_.mean_mass;
+    return memory;
+  }
+
+  // The body in the poses of the step's start and end.
+  void skin(const Model& model, const StepInput& in) {
+    auto phase = clock_.phase("skin");
+    const std::vector<BonePose> from = bone_poses(*model.scene, skeleton_, in.t),
+                                to = bone_poses(*model.scene, skeleton_, in.t + in.h);
+    pose_moves_ = !std::equal(from.begin(), from.end(), to.begin(),
+                              [](const BonePose& a, const BonePose& b) { return a.R == b.R && a.t == b.t; });
+    // What was the end of the last step is the start of this one; of any other the numbers are the same.
+    if (after_time_ == in.t && after_.x.size() > 0)
+      std::swap(before_, after_);
+    else
+      skinning_.pose(from, before_);
+    after_time_ = in.t + in.h;
+    if (pose_moves_)
+      skinning_.pose(to, after_);
+    else
+      after_ = before_;
+  }
+
+  // Where the nodes would be if only the skeleton moved.
+  VecX carried(const Model& model, const VecX& x, const StepInput& in) const {
+    VecX out(x.size());
+    for (Index i = 0; i < model.nodes(); ++i) {
+      if (skeleton_.bone_of_node[at(i)] >= 0)
+        node(out, i) = node(x, i) + in.h * node(in.fixed_velocity, i);
+      else
+        node(out, i) = Vec3(node(after_.x, i)) +
+                       after_.R[at(i)] * (before_.R[at(i)].transpose() * (node(x, i) - node(before_.x, i)));
+    }
+    return out;
+  }
+
+  // Nodes that touch something at the start of the step or are about to.
+  std::vector<Index> hits(const Model& model, const State& state, const StepInput& in) const {
+    std::vector<Index> out;
+    if (model.contact.empty()) return out;
+    const VecX way = (carried(model, state.x, in) - state.x) / in.h;
+    for (const Contact& c : detect(model.contact, state.x, way, in.h, in.t)) out.push_back(c.node);
+    for (const Contact& c : touching(model.contact, state.x, in.t)) out.push_back(c.node);
+    return clean(std::move(out));
+  }
+
+  // Nodes of the subspace that touch something after the solve.
+  std::vector<Index> outside(const Model& model, const StepInput& in) const {
+    std::vector<Index> out;
+    if (model.contact.empty()) return out;
+    for (const Contact& c : touching(model.contact, system_.positions(), in.t + in.h))
+      if (!system_.full()[at(c.node)]) out.push_back(c.node);
+    return clean(std::move(out));
+  }
+
+  // Once each, and none that a bone holds: those go where the bone does.
+  std::vector<Index> clean(std::vector<Index> nodes) const {
+    std::erase_if(nodes, [&](Index i) { return skeleton_.bone_of_node[at(i)] >= 0; });
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    return nodes;
+  }
+
+  bool moving(const CondenseMemory& m) const {
+    return options_.dynamics && (m.speed > options_.quiet_speed * oracle_.size() ||
+                                 m.change > options_.quiet_change * oracle_.size());
+  }
+
+  // Makes the region V_f, or what must be instead of it.
+  void take_region(const Model& model, State& state, const std::vector<std::uint8_t>& wanted, bool all,
+                   CondenseMemory& memory) {
+    auto phase = clock_.phase("region");
+    std::vector<std::uint8_t> region = wanted;
+    const auto count = std::count(region.begin(), region.end(), std::uint8_t{1});
+    if (!all && count > 0 && static_cast<double>(count) > options_.full_share * free_) {
+      all = true;
+      ++switches_.full_space;
+    }
+    if (all)
+      for (std::size_t i = 0; i < region.size(); ++i) region[i] = skeleton_.bone_of_node[i] < 0;
+    bool exact = options_.exact;
+    const bool changed = region != memory.full;
+    if (changed) refit(model, state, region, memory);
+    system_.set_region(region, exact);
+    if (!exact && !system_.all_full() && system_.full_nodes() > 0 &&
+        system_.points() < kPointsPerColumn * subspace_.columns()) {
+      system_.set_region(region, true);
+      ++switches_.exact_points;
+    }
+    region_changed_ |= changed;
+    memory.full = std::move(region);
+  }
+
+  // Nodes that leave full space: the subspace takes over positions and velocities, fitted by masses.
+  void refit(const Model& model, State& state, const std::vector<std::uint8_t>& region,
+             CondenseMemory& memory) {
+    const auto leaves = [&](Index i) { return memory.full[at(i)] && !region[at(i)]; };
+    Index leaving = 0;
+    for (Index i = 0; i < model.nodes(); ++i) leaving += leaves(i);
+    if (leaving == 0) return;
+    // U_s^T M U_s
+    std::vector<Index> full;
+    for (Index i = 0; i < model.nodes(); ++i)
+      if (region[at(i)]) full.push_back(i);
+    const MatX rows = turned_rows(subspace_, before_, full);
+    MatX weighted = rows;
+    for (std::size_t k = 0; k < full.size(); ++k)
+      weighted.middleRows<3>(3 * static_cast<Eigen::Index>(k)) *= -model.mass[3 * full[k]];
+    MatX mass = full.empty() ? MatX(MatX::Zero(subspace_.columns(), subspace_.columns()))
+                             : tall_product(rows, weighted);
+    mass.diagonal().array() += subspace_.mean_mass;
+    const auto fit = [&](const VecX& v) -> VecX {
+      const VecX impulse = model.mass.cwiseProduct(v);
+      return solve_semidefinite(mass, reduced_force(subspace_, before_, impulse, region));
+    };
+    memory.q = fit(state.x - before_.x);
+    VecX x;
+    subspace_positions(subspace_, before_, memory.q, x);
+    for (Index i = 0; i < model.nodes(); ++i)
+      if (!region[at(i)] && skeleton_.bone_of_node[at(i)] < 0) node(state.x, i) = node(x, i);
+    if (!options_.dynamics) return;
+    // Velocities in the skinned frame: what the skeleton does by itself stays.
+    VecX turned(state.v.size());
+    for (Index i = 0; i < model.nodes(); ++i)
+      node(turned, i) = before_.R[at(i)] * Vec3(node(memory.local_velocity, i));
+    const VecX rate = subspace_.U * fit(turned);
+    for (Index i = 0; i < model.nodes(); ++i)
+      if (!region[at(i)] && skeleton_.bone_of_node[at(i)] < 0) {
+        const Vec3 change = Vec3(node(rate, i)) - Vec3(node(memory.local_velocity, i));
+        node(state.v, i) += before_.R[at(i)] * change;
+        node(memory.local_velocity, i) = node(rate, i);
+      }
+  }
+
+  NewtonReport solve(const Model& model, const State& state, const StepInput& in, CondenseMemory& memory) {
+    {
+      auto phase = clock_.phase("pose");
+      HybridStep s;
+      s.skin = &after_;
+      s.load = external_force(model, in);
+      s.activation = in.activation;
+      if (options_.dynamics) {
+        const double a = model.scene->damping_mass, g = in.h;
+        s.inertia = 1 / (g * g) + a / g;
+        s.target = state.x + g / (1 + a * g) * state.v;
+        s.damping = model.scene->damping_stiffness / g;
+        s.history = &state.x;
+      }
+      system_.pose(std::move(s), guess_.size() > 0 ? guess_ : carried(model, state.x, in),
+                   guess_q_.size() > 0 ? guess_q_ : memory.q);
+      if (options_.anchor && (region_changed_ || pose_moves_ || memory.anchor.size() == 0))
+        memory.anchor = system_.make_anchor(memory.q);
+      region_changed_ = false;
+      if (options_.anchor && memory.anchor.size() == system_.q().size()) system_.set_anchor(memory.anchor);
+      system_.pose_contact(state.x, in.t, in.t + in.h, in.h);
+    }
+    guess_.resize(0);
+    guess_q_.resize(0);
+    NewtonReport r = system_.solve(clock_);
+    for (int k = 0; r.converged && system_.revise_friction(); ++k) {
+      if (k == kCondenseRevisions) {
+        ++r.fallbacks["friction_unsettled"];
+        break;
+      }
+      const NewtonReport again = system_.solve(clock_);
+      add(again, r);
+      r.converged = again.converged;
+    }
+    return r;
+  }
+
+  // The next solve of the step begins where this one ended.
+  void keep_solution(const CondenseMemory& memory) {
+    guess_ = system_.positions();
+    guess_q_ = system_.q().size() > 0 ? system_.q() : memory.q;
+  }
+
+  static void add(const NewtonReport& r, NewtonReport& sum) {
+    sum.converged = r.converged;
+    sum.why = r.why;
+    sum.iterations += r.iterations;
+    sum.factorizations += r.factorizations;
+    sum.evaluations += r.evaluations;
+    sum.residual = r.residual;
+    sum.elastic = r.elastic;
+    sum.inverted = r.inverted;
+    for (const auto& [name, times] : r.fallbacks) sum.fallbacks[name] += times;
+  }
+
+  void finish(const Model& model, const StepInput& in, State& state, CondenseMemory& memory) {
+    auto phase = clock_.phase("finish");
+    const VecX x = system_.positions();
+    if (options_.dynamics) {
+      const VecX rate = (local_displacement(after_, x) - local_displacement(before_, state.x)) / in.h;
+      double speed = 0, change = 0;
+      for (Index i = 0; i < model.nodes(); ++i) {
+        if (!memory.full[at(i)]) continue;
+        speed += node(rate, i).norm();
+        change += (node(rate, i) - node(memory.local_velocity, i)).norm() / in.h;
+      }
+      const double count = std::max<Index>(1, system_.full_nodes());
+      memory.speed = speed / count;
+      memory.change = change / count;
+      memory.local_velocity = rate;
+    }
+    state.v = (x - state.x) / in.h;
+    state.x = x;
+    if (system_.q().size() > 0) memory.q = system_.q();
+  }
+
+  void count_switches(const std::vector<std::uint8_t>& before, const std::vector<std::uint8_t>& now) {
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      switches_.activated += now[i] && !before[i];
+      switches_.deactivated += !now[i] && before[i];
+    }
+  }
+
+  void describe(const Model& model, const State& state, const StepInput& in, const NewtonReport& solved,
+                StepReport& report) const {
+    report.extra["full_nodes"] = system_.full_nodes();
+    report.extra["full_share"] = static_cast<double>(system_.full_nodes()) / std::max<Index>(1, free_);
+    report.extra["active_elements"] = system_.active_elements();
+    report.extra["cubature_points"] = system_.points();
+    report.extra["activated"] = switches_.activated;
+    report.extra["deactivated"] = switches_.deactivated;
+    report.extra["factorizations"] = solved.factorizations;
+    report.extra["force_evaluations"] = solved.evaluations;
+    if (switches_.full_space > 0) report.fallbacks["full_space"] = switches_.full_space;
+    if (switches_.exact_points > 0) report.fallbacks["exact_subspace_energy"] = switches_.exact_points;
+    report_energy(model, state, solved.elastic, report);
+    if (model.contact.empty()) return;
+    double deepest = 0;
+    for (const Contact& c : touching(model.contact, state.x, in.t + in.h)) {
+      ++report.contacts;
+      deepest = std::max(deepest, c.depth);
+    }
+    report.extra["contact_depth"] = deepest;  // [m]
+  }
+
+  const CondenseOptions options_;
+  const Skeleton skeleton_;
+  const BoneSkinning skinning_;
+  const Subspace subspace_;
+  const Oracle oracle_;
+  HybridSystem system_;
+  Index free_ = 0;
+  PhaseClock clock_;
+
+  // Scratch of a step.
+  SkinnedBody before_, after_;
+  double after_time_ = -1;
+  bool pose_moves_ = false, region_changed_ = false;
+  VecX guess_, guess_q_;
+  struct Switches {
+    int full_space = 0, exact_points = 0, activated = 0, deactivated = 0;
+  } switches_;
+};
+
+}  // namespace
+}  // namespace limber::condense
+
+namespace limber {
+
+std::unique_ptr<Stepper> make_condense(const Model& model, const nlohmann::json& options,
+                                       const Preparation& preparation) {
+  return std::make_unique<condense::Condense>(model, condense::CondenseOptions::read(options), preparation);
+}
+
+}  // namespace limber

@@ -1,0 +1,37 @@
+// Reduced forces of single elements in poses away from equilibrium: what cubature is trained with. In
+// equilibrium the sum over all elements vanishes, and any weights would do.
+#pragma once
+
+#include <limber/methods/condense/subspace.hpp>
+
+namespace limber::condense {
+
+class ForceSamples {
+ public:
+  // Around each pose (columns of subspace.q): `count` samples whose coordinates differ from the pose's by
+  // `noise` spreads, at least by `least` of the greatest spread, normally distributed. Without noise: by
+  // nothing.
+  ForceSamples(const Model& model, const BoneSkinning& skinning, std::span<const TrainingPose> poses,
+               const Subspace& subspace, double least, double noise, Index count, std::uint64_t seed);
+
+  Eigen::Index rows() const { return total_.size(); }
+  // Of all elements, each sample scaled to length one.
+  const VecX& total() const { return total_; }
+  // Of one element, with the same scales.
+  void element(Index e, Eigen::Ref<VecX> out) const;
+  // Throws Error(kInput) when the samples are in equilibrium.
+  void check() const;
+  // Mean over the samples of what the points give beside the total, relative to it.
+  double error(const Cubature& cubature) const;
+
+ private:
+  const Model& model_;
+  const Subspace& subspace_;
+  std::vector<std::vector<Eigen::Matrix3f>> R_;  // of each pose
+  std::vector<VecX> x_;                          // of each sample
+  std::vector<std::size_t> pose_;                // of each sample
+  VecX scale_, total_;
+  double balance_ = 0;  // greatest |sum of forces| / sum of |forces| of a sample
+};
+
+}  // namespace limber::condense

@@ -1,0 +1,370 @@
+#include <limber/methods/condense/hybrid_system.hpp>
+
+#include <limber/linalg/tall.hpp>
+
+#include <algorithm>
+#include <limits>
+
+namespace limber::condense {
+namespace {
+
+constexpr double kHybridMargin = 0.01;  // of the bodies' size: how far from obstacles nodes are looked at
+
+VecX gathered(const VecX& whole, std::span<const Index> nodes) {
+  VecX out(3 * static_cast<Eigen::Index>(nodes.size()));
+  for (std::size_t k = 0; k < nodes.size(); ++k) node(out, static_cast<Index>(k)) = node(whole, nodes[k]);
+  return out;
+}
+
+}  // namespace
+
+HybridSystem::HybridSystem(const Model& model, const Skeleton& skeleton, const Subspace& subspace,
+                           const CondenseOptions& options)
+    : model_(model),
+      skeleton_(skeleton),
+      subspace_(subspace),
+      options_(options),
+      rounding_(fem::rounding(model.mesh, fem::rest_volume(*model.elements))),
+      solver_({model.scene->solver, model.scene->ordering}) {}
+
+void HybridSystem::set_region(const std::vector<std::uint8_t>& wanted, bool exact) {
+  const Index n = model_.nodes();
+  std::vector<std::uint8_t> full = wanted;
+  for (Index i = 0; i < n; ++i)
+    if (skeleton_.bone_of_node[at(i)] >= 0) full[at(i)] = 0;
+  if (ready_ && full == full_ && exact == exact_) return;
+  full_ = std::move(full);
+  exact_ = exact;
+  ready_ = true;
+  full_nodes_.clear();
+  subspace_nodes_ = 0;
+  for (Index i = 0; i < n; ++i) {
+    if (full_[at(i)]) full_nodes_.push_back(i);
+    subspace_nodes_ += !full_[at(i)] && skeleton_.bone_of_node[at(i)] < 0;
+  }
+  // T_act, and what is left of T_c.
+  const auto& elements = model_.mesh.elements;
+  std::vector<std::uint8_t> active(elements.size(), 0);
+  std::vector<Index> list, kept, off;
+  std::vector<double> kept_weights, off_weights;
+  for (std::size_t e = 0; e < elements.size(); ++e)
+    if (std::any_of(elements[e].begin(), elements[e].end(), [&](Index i) { return full_[at(i)] != 0; })) {
+      active[e] = 1;
+      list.push_back(static_cast<Index>(e));
+    }
+  if (subspace_nodes_ > 0 && exact_) {
+    for (std::size_t e = 0; e < elements.size(); ++e)
+      if (!active[e]) kept.push_back(static_cast<Index>(e));
+  } else if (subspace_nodes_ > 0) {
+    const Cubature& c = subspace_.cubature;
+    for (std::size_t k = 0; k < c.elements.size(); ++k) {
+      (active[at(c.elements[k])] ? off : kept).push_back(c.elements[k]);
+      (active[at(c.elements[k])] ? off_weights : kept_weights).push_back(c.weights[k]);
+    }
+  }
+  active_.reset();
+  points_.reset();
+  off_.reset();
+  if (!list.empty()) active_ = fem::make_plan(*model_.elements, list);
+  if (!kept.empty()) points_ = fem::make_plan(*model_.elements, kept, kept_weights);
+  if (!off.empty()) off_ = fem::make_plan(*model_.elements, off, off_weights);
+  points_system_ = fem::ReducedAssembly();
+  make_pattern();
+  reduced_mass();
+}
+
+// Where the blocks of the active elements' stiffness go.
+void HybridSystem::make_pattern() {
+  edge_nodes_.clear();
+  point_nodes_.clear();
+  inner_.clear();
+  border_.clear();
+  corner_.clear();
+  full_of_.clear();
+  edge_of_.clear();
+  std::vector<Index> col_begin{0}, row;
+  if (active_) {
+    Index next = 0;
+    for (const Index i : active_->nodes) {
+      const bool free = skeleton_.bone_of_node[at(i)] < 0;
+      full_of_.push_back(full_[at(i)] ? next++ : -1);
+      edge_of_.push_back(!full_[at(i)] && free ? edge_nodes() : -1);
+      if (edge_of_.back() >= 0) edge_nodes_.push_back(i);
+    }
+    const BlockPattern& own = *fem::pattern(*active_->elements);
+    // Nodes of the plan ascend, and so do those of V_f among them: the order of blocks stays.
+    for (Index j = 0; j < own.n; ++j) {
+      for (Index b = own.col_begin[at(j)]; b < own.col_begin[at(j) + 1]; ++b) {
+        const Index i = own.row[at(b)];
+        const Index fi = full_of_[at(i)], fj = full_of_[at(j)], ei = edge_of_[at(i)], ej = edge_of_[at(j)];
+        if (fi >= 0 && fj >= 0) {
+          inner_.push_back({b, static_cast<Index>(row.size())});
+          row.push_back(fi);
+        } else if (fi >= 0 && ej >= 0) {
+          border_.push_back({b, fi, ej, false});
+        } else if (fj >= 0 && ei >= 0) {
+          border_.push_back({b, fj, ei, true});
+        } else if (ei >= 0 && ej >= 0) {
+          corner_.push_back({b, ei, ej, false});
+        }
+      }
+      if (full_of_[at(j)] >= 0) col_begin.push_back(static_cast<Index>(row.size()));
+    }
+  }
+  pattern_ = std::make_shared<const BlockPattern>(make_block_pattern(std::move(col_begin), std::move(row)));
+  matrix_.K = BlockMatrix(pattern_);
+  solver_.analyze(*pattern_);
+  std::vector<Index> place(at(model_.nodes()), -1);
+  for (Index k = 0; k < full_nodes(); ++k) place[at(full_nodes_[at(k)])] = k;
+  if (points_)
+    for (const Index i : points_->nodes) point_nodes_.push_back(i);
+
+  contact_.reset();
+  contact_model_ = {};
+  if (!model_.contact.empty()) {
+    contact_model_.obstacles = model_.contact.obstacles;
+    contact_model_.alpha = model_.contact.alpha;
+    contact_model_.rule = model_.contact.rule;
+    for (std::size_t k = 0; k < model_.contact.nodes.size(); ++k)
+      if (const Index own = place[at(model_.contact.nodes[k])]; own >= 0) {
+        contact_model_.nodes.push_back(own);
+        contact_model_.stiffness.push_back(model_.contact.stiffness[k]);
+        contact_model_.elastic.push_back(model_.contact.elastic[k]);
+      }
+    if (!contact_model_.empty())
+      contact_.emplace(contact_model_, options_.contact_damping, options_.slip_speed,
+                       kHybridMargin * model_.size);
+  }
+}
+
+// U_s^T M U_s = mean mass I - U_f^T M U_f
+void HybridSystem::reduced_mass() {
+  full_mass_ = gathered(model_.mass, full_nodes_);
+  if (all_full()) {
+    mass_.resize(0, 0);
+    return;
+  }
+  const Eigen::Index r = subspace_.columns();
+  mass_ = subspace_.mean_mass * MatX::Identity(r, r);
+  if (!options_.dynamics || full_nodes_.empty()) return;
+  MatX rows(3 * static_cast<Eigen::Index>(full_nodes_.size()), r);
+  for (std::size_t k = 0; k < full_nodes_.size(); ++k)
+    rows.middleRows<3>(3 * static_cast<Eigen::Index>(k)) =
+        subspace_.U.middleRows<3>(3 * static_cast<Eigen::Index>(full_nodes_[k]));
+  const MatX weighted = full_mass_.asDiagonal() * rows;
+  mass_ -= tall_product(rows, weighted);
+}
+
+void HybridSystem::pose(HybridStep step, const VecX& x, const VecX& q) {
+  step_ = std::move(step);
+  x_ = x;
+  const Eigen::Index r = all_full() ? 0 : subspace_.columns();
+  q0_ = r > 0 ? q : VecX();
+  stiffness_ = 1 + step_.damping;
+  anchor_ = VecX::Zero(r);
+  Wb_ = r > 0 ? turned_rows(subspace_, *step_.skin, edge_nodes_) : MatX();
+  if (points_) {
+    Wp_ = turned_rows(subspace_, *step_.skin, point_nodes_);
+    Gp_ = VelocityMap::from_columns(Wp_, VecX::Zero(Wp_.rows()));
+  }
+  full_load_ = gathered(step_.load, full_nodes_);
+  reduced_load_ = r > 0 ? reduced_force(subspace_, *step_.skin, step_.load, full_) : VecX();
+  if (step_.damping > 0) {  // -b/g (f_h): the history of the elastic forces
+    if (active_) {
+      fem::assemble_force(*active_->elements, active_->gather(*step_.history), step_.activation,
+                          active_force_);
+      for (std::size_t k = 0; k < active_->nodes.size(); ++k) {
+        const auto own = node(active_force_.f, static_cast<Index>(k));
+        if (full_of_[k] >= 0) node(full_load_, full_of_[k]) -= step_.damping * own;
+        if (edge_of_[k] >= 0)
+          reduced_load_ -=
+              step_.damping * Wb_.middleRows<3>(3 * static_cast<Eigen::Index>(edge_of_[k])).transpose() * own;
+      }
+    }
+    if (points_) {
+      fem::assemble_force(*points_->elements, points_->gather(*step_.history), step_.activation,
+                          points_force_);
+      reduced_load_ -= step_.damping * Wp_.transpose() * points_force_.f;
+    }
+  }
+  if (step_.inertia > 0 && r > 0) {
+    VecX start;
+    subspace_positions(subspace_, *step_.skin, q0_, start);
+    start = model_.mass.cwiseProduct(start - step_.target);
+    reduced_inertia_ = reduced_force(subspace_, *step_.skin, start, full_);
+  }
+  place(gathered(x, full_nodes_), q0_);
+}
+
+void HybridSystem::place(const VecX& xf, const VecX& q) {
+  xf_ = xf;
+  q_ = q;
+  for (std::size_t k = 0; k < full_nodes_.size(); ++k)
+    node(x_, full_nodes_[k]) = node(xf_, static_cast<Index>(k));
+  if (q_.size() == 0) return;
+  const auto put = [&](std::span<const Index> nodes, const MatX& W) {
+    if (nodes.empty()) return;
+    const VecX moved = W * q_;
+    for (std::size_t k = 0; k < nodes.size(); ++k)
+      if (skeleton_.bone_of_node[at(nodes[k])] < 0)
+        node(x_, nodes[k]) = node(step_.skin->x, nodes[k]) + node(moved, static_cast<Index>(k));
+  };
+  put(edge_nodes_, Wb_);
+  put(point_nodes_, Wp_);
+}
+
+VecX HybridSystem::make_anchor(const VecX& q) {
+  if (all_full()) return {};
+  const Eigen::Index r = subspace_.columns();
+  VecX c = VecX::Zero(r);
+  if (exact_ || !active_) return c;
+  // x_sub of the plans' nodes.
+  const auto gradient = [&](const fem::Plan& plan, fem::Assembled& force) -> VecX {
+    const MatX W = turned_rows(subspace_, *step_.skin, plan.nodes);
+    VecX x = W * q;
+    for (std::size_t k = 0; k < plan.nodes.size(); ++k) {
+      auto own = node(x, static_cast<Index>(k));
+      if (skeleton_.bone_of_node[at(plan.nodes[k])] >= 0)
+        own = node(x_, plan.nodes[k]);
+      else
+        own += node(step_.skin->x, plan.nodes[k]);
+    }
+    fem::assemble_force(*plan.elements, x, step_.activation, force);
+    return -(W.transpose() * force.f);
+  };
+  c -= gradient(*active_, active_force_);
+  if (off_) c += gradient(*off_, points_force_);
+  return c.allFinite() ? c : VecX(VecX::Zero(r));
+}
+
+void HybridSystem::pose_contact(const VecX& x0, double t0, double t, double g) {
+  if (!contact_) return;
+  const VecX start = gathered(x0, full_nodes_);
+  contact_->pose(start, t0, xf_, t, start, g);
+}
+
+bool HybridSystem::revise_friction() {
+  if (!contact_) return false;
+  const ContactEnergy::Revision all = contact_->revise_friction(xf_);
+  return all.change > 0.01 * all.sum;
+}
+
+void HybridSystem::evaluate(Point& p) {
+  const Eigen::Index r = q_.size();
+  p = {};
+  p.finite = true;
+  p.rf = VecX::Zero(xf_.size());
+  p.rs = VecX::Zero(r);
+  const auto look = [&](const fem::Plan& plan, fem::Assembled& force) {
+    fem::assemble_force(*plan.elements, plan.gather(x_), step_.activation, force);
+    p.finite &= force.finite;
+    if (!force.finite && p.first_bad < 0) p.first_bad = force.first_bad;
+    p.inverted += force.inverted;
+    p.elastic += force.energy;
+  };
+  if (active_) look(*active_, active_force_);
+  if (points_) look(*points_, points_force_);
+  if (!p.finite) return;
+  if (active_) {
+    VecX edge(Wb_.rows());
+    for (std::size_t k = 0; k < active_->nodes.size(); ++k) {
+      const auto own = node(active_force_.f, static_cast<Index>(k));
+      if (full_of_[k] >= 0) node(p.rf, full_of_[k]) = -own;
+      if (edge_of_[k] >= 0 && r > 0) node(edge, edge_of_[k]) = own;
+    }
+    if (r > 0 && edge.size() > 0) p.rs -= Wb_.transpose() * edge;
+  }
+  if (points_) p.rs -= Wp_.transpose() * points_force_.f;
+  p.energy = stiffness_ * p.elastic;
+  p.rf *= stiffness_;
+  p.rs *= stiffness_;
+  p.scale = std::abs(p.energy) + stiffness_ * rounding_.energy;
+  const VecX dq = q_ - q0_;
+  const double load =
+      full_load_.dot(xf_ - gathered(step_.skin->x, full_nodes_)) + (r > 0 ? reduced_load_.dot(dq) : 0.0);
+  p.energy -= load;
+  p.scale += std::abs(load);
+  p.rf -= full_load_;
+  if (r > 0) {
+    p.rs -= reduced_load_;
+    p.rs += anchor_;
+    p.energy += anchor_.dot(dq);
+  }
+  if (step_.inertia > 0) {
+    const VecX d = xf_ - gathered(step_.target, full_nodes_);
+    double inertia = 0.5 * d.dot(full_mass_.cwiseProduct(d));
+    p.rf += step_.inertia * full_mass_.cwiseProduct(d);
+    if (r > 0) {
+      const VecX moved = mass_ * dq;
+      inertia += reduced_inertia_.dot(dq) + 0.5 * dq.dot(moved);
+      p.rs += step_.inertia * (reduced_inertia_ + moved);
+    }
+    p.energy += step_.inertia * inertia;
+    p.scale += step_.inertia * std::abs(inertia);
+  }
+  if (contact_) {
+    contact_force_.setZero(xf_.size());
+    const double touch = contact_->add_force(xf_, contact_force_);
+    p.energy += touch;
+    p.scale += touch;
+    p.rf -= contact_force_;
+  }
+  p.norm = std::sqrt(p.rf.squaredNorm() + p.rs.squaredNorm());
+  p.rounding = stiffness_ * rounding_.force * x_.lpNorm<Eigen::Infinity>() +
+               8 * std::numeric_limits<double>::epsilon() *
+                   (full_load_.norm() + (r > 0 ? reduced_load_.norm() : 0.0) +
+                    (step_.inertia > 0 ? step_.inertia * full_mass_.cwiseProduct(xf_).norm() : 0.0));
+}
+
+void HybridSystem::assemble(fem::Projection projection) {
+  const Eigen::Index r = q_.size();
+  std::fill(matrix_.K.values.begin(), matrix_.K.values.end(), 0.0);
+  matrix_.C.setZero(3 * static_cast<Eigen::Index>(full_nodes()), r);
+  matrix_.D.setZero(r, r);
+  if (active_) {
+    fem::assemble(*active_->elements, active_->gather(x_), step_.activation, active_system_, projection);
+    const BlockMatrix& K = active_system_.K;
+    for (const Part& part : inner_) matrix_.K.block(part.to) = stiffness_ * K.block(part.block);
+    if (r > 0) {
+      const auto rows = [&](Index e) { return Wb_.middleRows<3>(3 * static_cast<Eigen::Index>(e)); };
+      for (const Coupling& c : border_)
+        matrix_.C.middleRows<3>(3 * static_cast<Eigen::Index>(c.i)).noalias() +=
+            stiffness_ * (c.transposed ? Mat3(K.block(c.block).transpose()) : Mat3(K.block(c.block))) *
+            rows(c.j);
+      MatX Y = MatX::Zero(Wb_.rows(), r);
+      for (const Coupling& c : corner_) {
+        Y.middleRows<3>(3 * static_cast<Eigen::Index>(c.i)).noalias() += K.block(c.block) * rows(c.j);
+        if (c.i != c.j)
+          Y.middleRows<3>(3 * static_cast<Eigen::Index>(c.j)).noalias() +=
+              K.block(c.block).transpose() * rows(c.i);
+      }
+      if (Y.rows() > 0) matrix_.D += stiffness_ * tall_product(Wb_, Y);
+    }
+  }
+  if (points_ && r > 0) {
+    fem::assemble(*points_, Gp_, x_, step_.activation, points_system_, projection);
+    matrix_.D += stiffness_ * points_system_.K.D;
+  }
+  if (step_.inertia > 0) {
+    for (Index k = 0; k < full_nodes(); ++k)
+      matrix_.K.block(pattern_->col_begin[at(k)]).diagonal() += step_.inertia * node(full_mass_, k);
+    if (r > 0) matrix_.D += step_.inertia * mass_;
+  }
+  if (contact_) contact_->add_stiffness(xf_, matrix_.K);
+}
+
+bool HybridSystem::factor(fem::Projection projection) {
+  assemble(projection);
+  return solver_.factor(matrix_.K, matrix_.C, matrix_.D);
+}
+
+VecX HybridSystem::positions() const {
+  if (q_.size() == 0) return x_;
+  VecX x;
+  subspace_positions(subspace_, *step_.skin, q_, x);
+  for (Index i = 0; i < model_.nodes(); ++i)
+    if (full_[at(i)] || skeleton_.bone_of_node[at(i)] >= 0) node(x, i) = node(x_, i);
+  return x;
+}
+
+}  // namespace limber::condense

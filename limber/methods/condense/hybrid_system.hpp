@@ -1,0 +1,156 @@
+// The energy of one step, of nodes in full space and of a subspace for all others (paper, section 3.2), and
+// its Newton iterations.
+//
+//   E(x_f, q) = sum over T_act of E_e + sum over T_c in T_s of w_i E_i + c . (q - q_0) + contact - loads
+//               + w/2 |x - target|^2_M                                          (implicit Euler only)
+//
+// V_f: full nodes; V_s: the others, x_i = s_i + R_i U_i q; nodes that are fixed to bones are neither. T_act:
+// elements with a node in V_f, all of them exactly; T_s: the others; T_c: cubature points. V_b: nodes of V_s
+// that T_act touches, W_i = R_i U_i. With K = d2E/dx2 and f = -dE/dx (Eqs. 11 and 12)
+//
+//   [ K_ff          K_fb W_b                    ] [du_f]   [ f_f  ]
+//   [ W_b^T K_bf    W_b^T K_bb W_b + K~ of T_s  ] [ dq ] = [ f~_s ]
+//
+// The anchor c stands for the points that the region switches off. Those that are left were trained together
+// with them and do not integrate T_s by themselves. At the shape of the subspace, x_sub = s + R U q_0 for all
+// nodes, the reduced force is made that of all points: c = (points that are off)(x_sub) - W^T dE_act(x_sub).
+#pragma once
+
+#include <limber/contact/contact_energy.hpp>
+#include <limber/core/phase_clock.hpp>
+#include <limber/fem/plan.hpp>
+#include <limber/fem/rounding.hpp>
+#include <limber/linalg/bordered.hpp>
+#include <limber/methods/condense/subspace.hpp>
+
+#include <map>
+#include <optional>
+
+namespace limber::condense {
+
+// What the energy of a step consists of besides positions.
+struct HybridStep {
+  const SkinnedBody* skin = nullptr;  // at the end of the step
+  VecX load;                          // on all nodes [N]
+  double inertia = 0;                 // w [1/s^2]; 0: quasistatic
+  VecX target;                        // x at which the inertial part is least; empty: quasistatic
+  double damping = 0;                 // stiffness damping over the time step: b / g
+  const VecX* history = nullptr;      // positions before the step, for damping
+  std::vector<double> activation;
+};
+
+struct NewtonReport {
+  bool converged = false;
+  std::string why;
+  int iterations = 0, factorizations = 0, evaluations = 0;
+  double first_residual = 0, residual = 0;  // [N]
+  double elastic = 0;                       // energy as the hybrid has it [J]
+  Index inverted = 0;                       // among the elements that are looked at
+  std::map<std::string, int> fallbacks;
+};
+
+class HybridSystem {
+ public:
+  HybridSystem(const Model& model, const Skeleton& skeleton, const Subspace& subspace,
+               const CondenseOptions& options);
+
+  // 1 for nodes that are in full space; those fixed to bones are not, whatever it says. `exact`: all elements
+  // of T_s instead of cubature points. Nothing is made anew where nothing changes.
+  void set_region(const std::vector<std::uint8_t>& full, bool exact);
+  const std::vector<std::uint8_t>& full() const { return full_; }
+  bool all_full() const { return subspace_nodes_ == 0; }
+  Index full_nodes() const { return static_cast<Index>(full_nodes_.size()); }
+  Index edge_nodes() const { return static_cast<Index>(edge_nodes_.size()); }  // V_b
+  Index points() const { return points_ ? static_cast<Index>(fem::element_count(*points_->elements)) : 0; }
+  bool exact() const { return exact_; }
+  Index active_elements() const { return active_ ? fem::element_count(*active_->elements) : 0; }
+
+  // Poses the step. `x`: where all nodes are now, those fixed to bones at the end of the step; the others may
+  // be anywhere near. `q`: of the subspace.
+  void pose(HybridStep step, const VecX& x, const VecX& q);
+  // c at the posed step and the coordinates q.
+  VecX make_anchor(const VecX& q);
+  void set_anchor(const VecX& c) { anchor_ = c; }
+  // Contacts of the full nodes: the step begins at t0 with nodes at x0 and ends at t; g: effective time step.
+  void pose_contact(const VecX& x0, double t0, double t, double g);
+  bool revise_friction();  // true: solve again
+
+  struct Point {
+    double energy = 0, scale = 0;  // [J]
+    double elastic = 0;            // [J]
+    VecX rf, rs;                   // dE/dx_f, dE/dq [N]
+    double norm = 0, rounding = 0;
+    bool finite = false;
+    Index first_bad = -1, inverted = 0;
+  };
+  // At the present unknowns.
+  void evaluate(Point& point);
+  // Present unknowns.
+  const VecX& xf() const { return xf_; }
+  const VecX& q() const { return q_; }
+  void place(const VecX& xf, const VecX& q);
+
+  // The matrix at the present unknowns: false when it is not positive definite.
+  bool factor(fem::Projection projection);
+  const ReducedMatrix& matrix() const { return matrix_; }
+  const BorderedSolver& solver() const { return solver_; }
+
+  NewtonReport solve(PhaseClock& clock);
+
+  // Positions of all nodes.
+  VecX positions() const;
+
+ private:
+  void make_pattern();
+  void assemble(fem::Projection projection);
+  void reduced_mass();
+
+  const Model& model_;
+  const Skeleton& skeleton_;
+  const Subspace& subspace_;
+  const CondenseOptions& options_;
+  fem::Rounding rounding_;
+
+  // Of the region.
+  std::vector<std::uint8_t> full_;
+  bool exact_ = false, ready_ = false;
+  std::vector<Index> full_nodes_, edge_nodes_, point_nodes_;
+  Index subspace_nodes_ = 0;
+  std::optional<fem::Plan> active_, points_, off_;
+  std::vector<Index> full_of_,
+      edge_of_;       // of the active plan's nodes: place in full_nodes_ or edge_nodes_, or -1
+  struct Part {       // a block of the active plan's stiffness
+    Index block, to;  // K_ff: where it goes
+  };
+  struct Coupling {
+    Index block, i, j;  // places in full_nodes_/edge_nodes_
+    bool transposed;
+  };
+  std::vector<Part> inner_;
+  std::vector<Coupling> border_, corner_;
+  std::shared_ptr<const BlockPattern> pattern_;
+  BorderedSolver solver_;
+  ContactModel contact_model_;
+  std::optional<ContactEnergy> contact_;
+  MatX mass_;  // of the subspace nodes: U_s^T M U_s
+
+  // Of the step.
+  HybridStep step_;
+  MatX Wb_;         // of edge nodes
+  VelocityMap Gp_;  // of the points' nodes
+  MatX Wp_;
+  VecX x_;  // all nodes; those of V_s that nobody looks at are not kept up
+  VecX xf_, q_, q0_;
+  VecX full_load_, reduced_load_;  // [N]
+  VecX reduced_inertia_;           // gradient of the inertial part at q0, over w
+  VecX anchor_;
+  VecX full_mass_;
+  double stiffness_ = 1;
+
+  fem::Assembled active_force_, active_system_, points_force_;
+  fem::ReducedAssembly points_system_;
+  VecX contact_force_;
+  ReducedMatrix matrix_;
+};
+
+}  // namespace limber::condense

@@ -1,0 +1,59 @@
+// The options of `condense`, as a scene gives them.
+#pragma once
+
+#include <limber/scene/scene.hpp>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace limber::condense {
+
+// Nodes that are in full space for a time, whatever the oracles say.
+struct GivenRegion {
+  std::string body;
+  Selection nodes;
+  double from = 0;              // [s]
+  std::optional<double> until;  // [s]
+};
+
+struct CondenseOptions {
+  bool dynamics = false;         // implicit Euler instead of equilibrium at every step
+  bool linear_skinning = false;  // instead of dual quaternions
+
+  // Training.
+  bool each_bone = false;      // poses from each bone by itself instead of the animation
+  Index poses = 12;            // of the animation, or of each bone
+  Index modes = 40;            // most columns from poses
+  double least_spread = 1e-5;  // of a mode, relative to the first: what is below is left out
+  Index linear_modes = 0;      // vibration modes beside them
+  Index points = 0;            // cubature points; 0: ten for each column
+  Index samples = 4;           // of the forces, for each pose
+  double noise = 0.3;          // of the samples, in spreads of each coordinate
+  std::uint64_t seed = 1;
+
+  // The energy.
+  bool exact = false;       // all elements of the subspace region instead of cubature
+  bool anchor = true;       // see hybrid_system.hpp
+  double full_share = 0.7;  // of nodes in full space, above which all are
+
+  // Oracles.
+  double radius = 0.1;                          // rho, relative to the longest side of the bodies' box
+  int memory = 2;                               // steps that nodes stay in full space
+  double quiet_speed = 0.05, quiet_change = 1;  // body sizes per s, per s^2
+  std::vector<GivenRegion> given;
+
+  // Newton's method and contact.
+  double relative = 1e-6, absolute = 1e-6;  // of the residual; [N]
+  int max_iterations = 100;
+  double contact_damping = 0;  // [s]
+  double slip_speed = 5e-3;    // [m/s]
+
+  // Reads what the scene's reader has checked and defaulted.
+  static CondenseOptions read(const nlohmann::json& options);
+};
+
+}  // namespace limber::condense

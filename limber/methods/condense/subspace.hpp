@@ -1,0 +1,65 @@
+// The subspace of a body on a skeleton, and its training (paper, section 4.1).
+//
+// A node is at x_i = s_i(p) + R_i(p) U_i q: where skinning puts it in the pose p of the skeleton, corrected
+// by a displacement in the frame that skinning turns with it (Eq. 13). U comes from static solutions of the
+// whole body in some poses, pulled back by the skinning, and their singular vectors.
+#pragma once
+
+#include <limber/methods/condense/options.hpp>
+#include <limber/methods/condense/skeleton.hpp>
+#include <limber/reduction/cubature.hpp>
+#include <limber/sim/method.hpp>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace limber::condense {
+
+struct Subspace {
+  MatX U;                // 3n x r with U^T M U = mean_mass I; rows of nodes that are fixed to bones are zero
+  double mean_mass = 1;  // of a node [kg]
+  MatX q;                // r x poses: the training poses [m]
+  VecX spread;           // of each coordinate over the poses [m]
+  Cubature cubature;     // weights multiply the energies of the elements
+  double error = 0;      // of the forces of cubature, relative: of the samples it was trained with
+  double held_out = 0;   // and of others
+  std::uint64_t hash = 0;
+  bool from_cache = false;
+
+  Index columns() const { return static_cast<Index>(U.cols()); }
+};
+
+// A pose to train with: bones, and the time whose forces the script lets act.
+struct TrainingPose {
+  std::vector<BonePose> bones;
+  double t = 0;         // [s]
+  bool restart = true;  // solved from the skinned shape; false: from the pose before it
+};
+std::vector<TrainingPose> training_poses(const Model& model, const Skeleton& skeleton,
+                                         const CondenseOptions& options);
+
+// U^T R^T f over the nodes where `skip` is 0 (empty: all); R of the skinned body. The same bits for any
+// number of threads.
+VecX reduced_force(const Subspace& subspace, const SkinnedBody& skin, const VecX& f,
+                   std::span<const std::uint8_t> skip = {});
+// s + R U q of all nodes.
+void subspace_positions(const Subspace& subspace, const SkinnedBody& skin, const VecX& q, VecX& x);
+// R^T (x - s).
+VecX local_displacement(const SkinnedBody& skin, const VecX& x);
+// R_i U_i of some nodes, one below the other.
+MatX turned_rows(const Subspace& subspace, const SkinnedBody& skin, std::span<const Index> nodes);
+
+// Solves the poses, makes basis and cubature, and keeps all of it in preparation.cache: a training that was
+// broken off goes on where it was. Throws Error(kInput) for samples in equilibrium, which cannot train
+// cubature, and when no pose has a static solution.
+Subspace train_subspace(const Model& model, const Skeleton& skeleton, const BoneSkinning& skinning,
+                        std::span<const TrainingPose> poses, const CondenseOptions& options,
+                        const Preparation& preparation);
+
+// What cubature points make of the forces of samples around the poses, relative to the sum over all elements:
+// the mean over the samples.
+double cubature_error(const Model& model, const BoneSkinning& skinning, std::span<const TrainingPose> poses,
+                      const Subspace& subspace, const CondenseOptions& options, std::uint64_t seed);
+
+}  // namespace limber::condense

@@ -1,0 +1,27 @@
+#include <limber/scene/hold_motion.hpp>
+
+namespace limber {
+
+KeyPose hold_pose(const Scene& scene, std::size_t constraint, double t) {
+  const ConstraintSpec& own = scene.constraints[constraint];
+  KeyPose pose = key_pose(own.motion, own.interpolation, t);
+  for (Index p = own.parent; p >= 0; p = scene.constraints[at(p)].parent) {
+    const ConstraintSpec& carrier = scene.constraints[at(p)];
+    const KeyPose of = key_pose(carrier.motion, carrier.interpolation, t);
+    // Where the carrier puts center + translation, seen from the center again.
+    const Vec3 place = own.center + pose.translation;
+    pose.translation =
+        carrier.center + of.translation + of.scale * (of.R * (place - carrier.center)) - own.center;
+    pose.R = of.R * pose.R;
+    pose.scale *= of.scale;
+  }
+  return pose;
+}
+
+bool hold_moves(const Scene& scene, std::size_t constraint) {
+  for (auto c = static_cast<Index>(constraint); c >= 0; c = scene.constraints[at(c)].parent)
+    if (!scene.constraints[at(c)].motion.empty()) return true;
+  return false;
+}
+
+}  // namespace limber
