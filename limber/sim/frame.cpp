@@ -5,6 +5,7 @@
 #include <limber/io/vtu.hpp>
 #include <limber/mesh/surface.hpp>
 #include <limber/rigid/link_surfaces.hpp>
+#include <limber/scene/hold_motion.hpp>
 #include <limber/sim/contact_model.hpp>
 #include <limber/sim/frame.hpp>
 #include <limber/sim/run_folder.hpp>
@@ -20,6 +21,8 @@
 
 namespace limber {
 namespace {
+
+constexpr double kBoneThickness = 0.5;  // of its radius: what is fixed to it shows around it
 
 bool wanted(const Scene& scene, const std::string& field) {
   const auto& fields = scene.output.fields;
@@ -269,6 +272,17 @@ ReplayHeader replay_header(const Simulation& simulation, const std::vector<Obsta
     }
     out.obstacles.push_back(std::move(shown));
   }
+  // Bones are drawn as obstacles are: rigid things that move.
+  for (const ConstraintSpec& spec : scene.constraints) {
+    if (!spec.tail) continue;
+    ReplayObstacle shown;
+    shown.name = "bone " + spec.name;
+    shown.shape = "capsule";
+    shown.point = spec.nodes.a;
+    shown.end = *spec.tail;
+    shown.radius = kBoneThickness * spec.nodes.radius;
+    out.obstacles.push_back(std::move(shown));
+  }
   return out;
 }
 
@@ -375,15 +389,24 @@ ReplayFrame replay_frame(const Simulation& simulation, const FrameFields& fields
     if (name != "young" && name != "poisson" && name != "density" && name != "region" &&
         !fields.constant.contains(name))
       out.element_fields.push_back(replay_field(name, field, fields.units));
+  const auto add_pose = [&](const Mat3& R, const Vec3& origin, double scale) {
+    const Eigen::Quaternionf q(Eigen::Matrix3f(R.cast<float>()));
+    ReplayPose pose;
+    for (std::size_t k = 0; k < 3; ++k) pose.translation[k] = static_cast<float>(origin[static_cast<int>(k)]);
+    pose.rotation = {q.x(), q.y(), q.z(), q.w()};
+    pose.scale = static_cast<float>(scale);
+    out.obstacles.push_back(pose);
+  };
   for (const Obstacle& o : obstacles) {
     const Placement at = placement_at(o, state.t);
-    const Eigen::Quaternionf q(Eigen::Matrix3f(at.R.cast<float>()));
-    ReplayPose pose;
-    for (std::size_t k = 0; k < 3; ++k)
-      pose.translation[k] = static_cast<float>(at.origin[static_cast<int>(k)]);
-    pose.rotation = {q.x(), q.y(), q.z(), q.w()};
-    pose.scale = static_cast<float>(at.scale);
-    out.obstacles.push_back(pose);
+    add_pose(at.R, at.origin, at.scale);
+  }
+  const Scene& scene = simulation.scene();
+  for (std::size_t c = 0; c < scene.constraints.size(); ++c) {
+    if (!scene.constraints[c].tail) continue;
+    const KeyPose pose = hold_pose(scene, c, state.t);
+    const Vec3& center = scene.constraints[c].center;
+    add_pose(pose.R, center + pose.translation - pose.scale * (pose.R * center), pose.scale);
   }
   return out;
 }

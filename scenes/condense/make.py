@@ -5,8 +5,11 @@ Bodies are round cones (docs/meshes.md); bones are the axes of the cones, cut sh
 import json
 import math
 import os
+import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+from shape_file import write_shape  # noqa: E402
 
 
 def write_scene(name, scene, tests):
@@ -15,13 +18,6 @@ def write_scene(name, scene, tests):
     text = json.dumps({**head, **scene}, indent=2)
     with open(os.path.join(HERE, name + ".json"), "w") as f:
         f.write(text[:-2] + ',\n  "tests": %s\n}\n' % json.dumps(tests))
-
-
-def write_shape(name, tets, blend, cones):
-    with open(os.path.join(HERE, name + ".shape"), "w") as f:
-        f.write("# written by make.py\ntets %d\nblend %g\n" % (tets, blend))
-        for a, b, ra, rb in cones:
-            f.write("cone %g %g %g %g %g %g %g %g\n" % (*a, *b, ra, rb))
 
 
 def between(a, b, s):
@@ -57,11 +53,94 @@ def capsule(name, rho, edge, tests):
              "radius": 0.035,
              "motion": [{"t": 0}, {"t": 1, "rotation": [angle, 0, 0]}, {"t": 2}]}],
         "obstacles": [{"name": "pipe", "shape": "capsule", "point": [-0.5, *pipe[1:]], "end": [0.5, *pipe[1:]],
-                       "radius": 0.05, "friction": 0.2}],
+                       "radius": 0.05, "friction": 0}],
         "output": {"every": 1, "fields": ["displacement"]}}, tests)
+
+
+# A hand whose fingers press on a bar one after the other, and leave it in another order. Each bone is trained by itself.
+def hand(name, tets, tests):
+    press, cones = 0.5, []
+    for z in (-0.3, -0.1, 0.1, 0.3):
+        cones.append(((-0.55, 0, 0.9 * z), (-0.05, 0, z), 0.12, 0.11))
+    bones = [bone("palm", (-0.5, 0, 0), (-0.05, 0, 0), 0.1, cut=(0, 0.25))]
+    for k, (finger, z, length) in enumerate((("index", -0.33, 0.62), ("middle", -0.11, 0.7), ("ring", 0.11, 0.66),
+                                             ("little", 0.33, 0.52))):
+        a, b, c = (0, 0, z), (0.53 * length, 0, z), (length, 0, z)
+        cones += [(a, b, 0.085, 0.075), (b, c, 0.075, 0.06)]
+        down, up = 0.3 + 0.3 * k, 2.4 - 0.25 * ((k + 2) % 4)  # [s]
+        keys = lambda angle: [(0, (0, 0, 0)), (down, (0, 0, 0)), (down + 0.3, (0, 0, -angle)), (up, (0, 0, -angle)),
+                              (up + 0.3, (0, 0, 0))]
+        bones.append(bone(finger + "-1", a, b, 0.03, "palm", (0.3, 0.2), keys(press)))
+        bones.append(bone(finger + "-2", b, c, 0.03, finger + "-1", (0.25, 0.1), keys(0.15)))
+    thumb = ((-0.4, 0, -0.3), (-0.12, -0.05, -0.56), (0.08, -0.08, -0.64))
+    cones += [(thumb[0], thumb[1], 0.12, 0.085), (thumb[1], thumb[2], 0.085, 0.07)]
+    bones.append(bone("thumb", thumb[0], thumb[1], 0.03, "palm", (0.4, 0.0),
+                      [(0, (0, 0, 0)), (0.4, (0, 0.35, 0)), (2.4, (0, 0.35, 0)), (2.7, (0, 0, 0))]))
+    write_shape(os.path.join(HERE, name), tets, 0.03, cones)
+    write_scene(name, {
+        "description": "A hand on ten bones presses on a bar finger by finger, and lets go in another order.",
+        "time": {"step": 0.033333333333333333, "end": 3},
+        "gravity": [0, 0, 0],
+        "method": {"type": "condense", "training": "bones", "poses": 10, "modes": 40, "radius": 0.07},
+        "bodies": [{"name": "hand", "mesh": name + ".shape",
+                    "material": {"model": "stable-neo-hookean", "young": 1e5, "poisson": 0.45}}],
+        "bones": bones,
+        "obstacles": [{"name": "bar", "shape": "capsule", "point": [0.3, -0.42, -0.7], "end": [0.3, -0.42, 0.7],
+                       "radius": 0.2, "friction": 0}],
+        "output": {"every": 1, "fields": ["displacement"]}}, tests)
+
+
+# A character walks on the spot; three walls crush its head and go away again, with dynamics.
+def character(name, tets, tests):
+    hips, belly, chest, neck, crown = (0, 1.0, 0), (0, 1.25, 0), (0, 1.55, 0), (0, 1.85, 0), (0, 2.25, 0)
+    cones = [(hips, belly, 0.24, 0.26), (belly, chest, 0.26, 0.28), (chest, neck, 0.26, 0.12),
+             ((0, 2.15, 0), (0, 2.25, 0), 0.33, 0.33)]
+    swing = lambda angle, offset=0.0: [(0, (0, 0, 0)), (0.25, (0, 0, angle + offset)), (0.75, (0, 0, offset - angle)),
+                                       (1.25, (0, 0, angle + offset)), (1.75, (0, 0, offset - angle)), (2, (0, 0, 0))]
+    bones = [bone("pelvis", hips, belly, 0.12, cut=(0, 0.4)), bone("belly", belly, chest, 0.1, "pelvis", (0.2, 0.3)),
+             bone("chest", chest, neck, 0.1, "belly", (0.1, 0.3), [(0, (0, 0, 0)), (0.5, (0, 0.1, 0)), (1.0, (0, -0.1, 0)),
+                                                                   (1.5, (0, 0.1, 0)), (2, (0, 0, 0))]),
+             bone("head", neck, crown, 0.1, "chest", (0.55, 0.1))]
+    for side, z in (("left", 1), ("right", -1)):
+        ear = ((0, 2.45, 0.22 * z), (0, 2.75, 0.42 * z))
+        cones.append((ear[0], ear[1], 0.13, 0.11))
+        shoulder, elbow, wrist, finger = (0, 1.68, 0.3 * z), (0, 1.45, 0.62 * z), (0, 1.2, 0.88 * z), (0, 1.08, 1.0 * z)
+        cones += [((0, 1.65, 0.1 * z), shoulder, 0.15, 0.13), (shoulder, elbow, 0.12, 0.1), (elbow, wrist, 0.1, 0.08),
+                  (wrist, finger, 0.1, 0.09)]
+        bones += [bone(side + "-arm", shoulder, elbow, 0.045, "chest", (0.3, 0.25), swing(-0.4 * z)),
+                  bone(side + "-forearm", elbow, wrist, 0.04, side + "-arm", (0.25, 0.25), swing(-0.2 * z)),
+                  bone(side + "-hand", wrist, finger, 0.04, side + "-forearm", (0.3, 0.0))]
+        hip, knee, ankle, toe = (0, 0.92, 0.17 * z), (0, 0.52, 0.19 * z), (0, 0.12, 0.2 * z), (0.28, 0.08, 0.22 * z)
+        cones += [(hip, knee, 0.17, 0.13), (knee, ankle, 0.13, 0.1), (ankle, toe, 0.11, 0.09)]
+        bones += [bone(side + "-thigh", hip, knee, 0.06, "pelvis", (0.3, 0.25), swing(0.45 * z)),
+                  bone(side + "-shin", knee, ankle, 0.05, side + "-thigh", (0.25, 0.25), swing(0.2 * z, -0.2)),
+                  bone(side + "-foot", ankle, toe, 0.05, side + "-shin", (0.3, 0.0))]
+    cones.append(((-0.25, 1.0, 0), (-0.6, 0.85, 0), 0.1, 0.07))
+    bones.append(bone("tail", (-0.25, 1.0, 0), (-0.6, 0.85, 0), 0.04, "pelvis", (0.3, 0.1)))
+    write_shape(os.path.join(HERE, name), tets, 0.04, cones)
+
+    def wall(label, point, size, way):
+        keys = [{"t": 0}, {"t": 0.6}, {"t": 1.2, "translation": way}, {"t": 1.5, "translation": way}, {"t": 1.55}]
+        return {"name": label, "shape": "box", "point": point, "size": size, "motion": keys, "interpolation": "linear",
+                "friction": 0}
+    write_scene(name, {
+        "description": "A character on seventeen bones walks on the spot while three walls crush its head and let it go.",
+        "time": {"step": 0.016666666666666666, "end": 2},
+        "gravity": [0, -9.81, 0],
+        "method": {"type": "condense", "integrator": "bdf1", "poses": 38, "modes": 40, "radius": 0.1},
+        "damping": {"stiffness": 0.005},
+        "bodies": [{"name": "character", "mesh": name + ".shape",
+                    "material": {"model": "stable-neo-hookean", "young": 2e5, "poisson": 0.4}}],
+        "bones": bones,
+        "obstacles": [wall("left wall", [0, 2.3, 0.75], [1.2, 0.9, 0.2], [0, 0, -0.32]),
+                      wall("right wall", [0, 2.3, -0.75], [1.2, 0.9, 0.2], [0, 0, 0.32]),
+                      wall("ceiling", [0, 3.1, 0], [1.2, 0.2, 0.8], [0, -0.45, 0])],
+        "output": {"every": 2, "fields": ["displacement"]}}, tests)
 
 
 if __name__ == "__main__":
     capsule("capsule", 0.25, 0.011, {"steps": 24, "elastic_energy": [35.67, 0.36], "inverted": 0})
     capsule("capsule-0.08", 0.08, 0.011, {"steps": 24, "elastic_energy": [35.67, 0.36], "inverted": 0})
-    capsule("capsule-small", 0.25, 0.03, {"steps": 30, "max_displacement": [0.5538, 0.0055], "elastic_energy": [65.73, 0.66], "inverted": 0})
+    capsule("capsule-small", 0.25, 0.03, {"steps": 30, "max_displacement": [0.5548, 0.0055], "elastic_energy": [64.97, 0.65], "inverted": 0})
+    hand("hand-small", 8000, {"steps": 24, "elastic_energy": [68.33, 0.68], "inverted": 0})
+    character("character-small", 9000, {"steps": 66, "elastic_energy": [1035, 10], "inverted": 0})

@@ -2,7 +2,9 @@
 // length 1. Distances are shares of that length.
 #include "physics/condense_scenes.hpp"
 
+#include <limber/core/parallel.hpp>
 #include <limber/linalg/dense.hpp>
+#include <limber/sim/hash.hpp>
 
 #include <gtest/gtest.h>
 
@@ -278,6 +280,34 @@ TEST(Condense, DynamicsDissipateAndFoldBack) {
     EXPECT_EQ(r.extra.at("full_nodes"), 0);
   }
   EXPECT_EQ(folded, 1);
+}
+
+// For any number of threads, and when the run goes on from a copy of its state, with a region in it.
+TEST(Condense, SameBitsForThreadsAndAfterARestart) {
+  const auto scene = capsule_scene(R"({"type": "condense", "radius": 0.15, "integrator": "bdf1"})", kSphere);
+  const int before = threads();
+  std::vector<std::uint64_t> hashes;
+  for (const int count : {1, 3}) {
+    set_threads(count);
+    Simulation run(scene, with_cache());
+    for (int k = 0; k < 6; ++k) {
+      const StepReport r = run.step();
+      if (k == 5) {
+        EXPECT_GT(r.extra.at("full_nodes"), 0);
+      }
+      if (k != 3 || count != 3) continue;
+      Simulation again(scene, with_cache());
+      again.restore(run.state());
+      again.step();
+      again.step();
+      hashes.push_back(hash_state(again.state()));
+    }
+    hashes.push_back(hash_state(run.state()));
+  }
+  set_threads(before);
+  ASSERT_EQ(hashes.size(), 3u);
+  EXPECT_EQ(hashes[0], hashes[1]);
+  EXPECT_EQ(hashes[0], hashes[2]);
 }
 
 }  // namespace
