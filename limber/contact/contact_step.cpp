@@ -3,15 +3,19 @@
 #include <limber/mesh/geometry.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 namespace limber {
 void ContactStep::begin(const ContactModel& model, std::span<const Anchor> anchors, const VecX& x,
                         const VecX& v, const Vec3& dv, double h, double t) {
   model_ = &model;
+  slides_.clear();
   anchors_ = anchors;
   h_ = h;
   t_ = t;
   revisions_ = 0;
+  renewed_ = false;
   laws_.clear();
   placement_.clear();
   if (model.empty()) return;
@@ -29,8 +33,22 @@ void ContactStep::begin(const ContactModel& model, std::span<const Anchor> ancho
   for (const Contact& c : detect(model, x, expected, h, t)) laws_.push_back(law(c));
 }
 
+void ContactStep::slide(std::vector<std::uint8_t> which, const VecX& v) {
+  slides_ = std::move(which);
+  for (std::size_t i = 0; i < slides_.size(); ++i)
+    if (slides_[i]) node(v_, static_cast<Index>(i)) = node(v, static_cast<Index>(i));
+  for (ContactLaw& old : laws_)
+    if (slides(old.contact)) old = law(old.contact);
+}
+
 ContactLaw ContactStep::law(const Contact& c) const {
-  const Vec3 x = node(x_, c.node), step = h_ * node(v_, c.node);
+  ContactLaw at_start;
+  at_start.contact = c;
+  return law(c, h_ * node(v_, c.node), at_start.normal_force(node(x_, c.node)));
+}
+
+ContactLaw ContactStep::law(const Contact& c, const Vec3& step, double normal) const {
+  const Vec3 x = node(x_, c.node);
   if (model_->rule == FrictionRule::kFilter) {
     // The paper's: the closest point moves along with the node, so the spring has no tangential force at x,
     // only stiffness.
@@ -43,7 +61,15 @@ ContactLaw ContactStep::law(const Contact& c) const {
   }
   const Anchor* a = find_anchor(anchors_, c.node, c.obstacle);
   const Vec3 anchor = a ? placement_[static_cast<std::size_t>(c.obstacle)].to_world(a->point) : c.x_s;
-  return contact_law(c, model_->alpha, anchor, x, step);
+  ContactLaw law = contact_law(c, model_->alpha, anchor, x, step, normal);
+  // Where the step can be taken back friction is itself, and no spring: a spring in K would hold back all
+  // that follows quasistatically.
+  if (slides(c) && law.grip == Grip::kSlide && law.spring > 0) {
+    const Vec3 d = x + step - anchor;
+    law.slide = -law.spring * (d - c.n.dot(d) * c.n);
+    law.spring = 0;
+  }
+  return law;
 }
 
 void ContactStep::add_force(const VecX& x, VecX& f) const {
@@ -115,6 +141,48 @@ bool ContactStep::revise(const VecX& x1) {
   laws_.insert(laws_.end(), fresh.begin(), fresh.end());
   std::sort(laws_.begin(), laws_.end(),
             [](const ContactLaw& a, const ContactLaw& b) { return before(a.contact, b.contact); });
+  return true;
+}
+
+bool ContactStep::renew_friction(const VecX& x1) {
+  if (model_->empty() || model_->rule == FrictionRule::kFilter || slides_.empty() || renewed_) return false;
+  struct Grasp {
+    Vec3 moved, offset;    // along the surface: in the step, and from the anchor [m]
+    double normal, limit;  // [N]
+    bool beyond;           // a spring holds the node by more than friction has, and could not stop it
+    bool back;             // friction pushes the node back
+  };
+  const auto grasp = [&](const ContactLaw& law) {
+    const Vec3 to = node(x1, law.contact.node), n = law.contact.n;
+    const Vec3 moved = to - node(x_, law.contact.node) - h_ * law.contact.velocity, d = to - law.anchor;
+    Grasp g{moved - n.dot(moved) * n, d - n.dot(d) * n, law.normal_force(to), 0, false, false};
+    g.limit = law.contact.friction * g.normal;
+    g.beyond = law.spring * g.offset.norm() > g.limit && g.moved.dot(g.offset) > 0;
+    g.back = g.moved.dot(law.slide) > 0;
+    return g;
+  };
+  double start = 0, end = 0, wrong = 0;  // [N]
+  for (const ContactLaw& law : laws_) {
+    if (!law.active || law.contact.friction == 0 || !slides(law.contact)) continue;
+    const Grasp g = grasp(law);
+    start += law.normal_force(node(x_, law.contact.node));
+    end += g.normal;
+    if (g.beyond) wrong += law.spring * g.offset.norm() / law.contact.friction - g.normal;
+    if (g.back) wrong += g.normal;
+  }
+  if (std::abs(end - start) <= kSteadyNormal * end && wrong <= kWrongFriction * end) return false;
+  renewed_ = true;
+  for (ContactLaw& old : laws_) {
+    if (!old.active || old.contact.friction == 0 || !slides(old.contact)) continue;
+    const Grasp g = grasp(old);
+    if (g.beyond && g.limit > 0) {
+      old.grip = Grip::kSlide;
+      old.spring = 0;
+      old.slide = -g.limit / g.offset.norm() * g.offset;
+    } else {
+      old = law(old.contact, g.back ? Vec3(Vec3::Zero()) : g.moved, g.normal);
+    }
+  }
   return true;
 }
 

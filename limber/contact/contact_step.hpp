@@ -4,6 +4,7 @@
 
 #include <limber/contact/penalty.hpp>
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,9 @@ class ContactStep {
   // sticks gains nothing.
   void begin(const ContactModel& model, std::span<const Anchor> anchors, const VecX& x, const VecX& v,
              const Vec3& dv, double h, double t);
+  // Nodes `which` (a flag each) are known to slide: friction on them is itself, and renew_friction() will be
+  // asked. After begin().
+  void slide(std::vector<std::uint8_t> which, const VecX& v);
 
   // Adds the forces of the active contacts on nodes at x, with the obstacles where they are at the end of the
   // step.
@@ -40,6 +44,11 @@ class ContactStep {
   // have gone into (or through) an obstacle without being noticed and were added, and the step should be
   // solved again.
   bool revise(const VecX& x1);
+  // Friction goes by the normal forces and velocities at the start of the step. A body that has just come
+  // down does not feel the former yet, and one that is about to slide does not know it. True: at x1 normal
+  // forces are others, or nodes that stick are held by more than friction can, or friction pushes nodes back;
+  // friction goes by x1 now, and the step should be solved again; once.
+  bool renew_friction(const VecX& x1);
 
   // The anchors after the step; nodes that touch no more have none.
   std::vector<Anchor> finish(const VecX& x1) const;
@@ -58,8 +67,13 @@ class ContactStep {
   // After kFreeRevisions contacts are only added, after kRevisions nothing changes any more: a set that
   // cannot settle costs a little energy (a contact that pulls for one step), never the run.
   static constexpr int kFreeRevisions = 3, kRevisions = 6;
+  static constexpr double kSteadyNormal = 0.1, kWrongFriction = 0.01;  // of the sum of normal forces
 
   ContactLaw law(const Contact& c) const;
+  ContactLaw law(const Contact& c, const Vec3& step, double normal) const;
+  bool slides(const Contact& c) const {
+    return !slides_.empty() && slides_[static_cast<std::size_t>(c.node)];
+  }
 
   const ContactModel* model_ = nullptr;
   std::span<const Anchor> anchors_;
@@ -67,6 +81,8 @@ class ContactStep {
   double h_ = 0, t_ = 0;
   double tolerance_ = 0;  // [m]
   int revisions_ = 0;
+  std::vector<std::uint8_t> slides_;  // by node; empty: none
+  bool renewed_ = false;              // friction
   std::vector<Placement> placement_;  // of the obstacles at the end of the step
   std::vector<ContactLaw> laws_;
 };

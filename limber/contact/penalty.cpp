@@ -34,13 +34,13 @@ double ContactLaw::potential(const Vec3& x) const {
 }
 
 ContactLaw contact_law(const Contact& contact, double alpha, const Vec3& anchor, const Vec3& x,
-                       const Vec3& step) {
+                       const Vec3& step, double normal) {
   ContactLaw law;
   law.contact = contact;
   law.anchor = anchor;
   const double spring = alpha * contact.stiffness;
   if (contact.friction == 0 || spring == 0) return law;
-  const double limit = contact.friction * law.normal_force(x);
+  const double limit = contact.friction * normal;
   const Vec3 offset = tangential(contact.n, x + step - anchor);
   const double length = offset.norm();
   if (spring * length <= limit) {

@@ -48,11 +48,11 @@ struct ContactLaw {
 };
 
 // The law of a contact for a node that starts at x and is expected to move by `step`. It sticks when the
-// spring at the expected place is below the friction mu N that the normal force at x allows. A node that
-// slides is pulled by a spring so weak that it has mu N at the expected place: that force cannot throw the
-// node back, as a constant one can. A node that is too fast to be turned in this step feels mu N itself.
+// spring at the expected place is below the friction mu N that the normal force N = `normal` allows. A node
+// that slides is pulled by a spring so weak that it has mu N at the expected place: that force cannot throw
+// the node back, as a constant one can. A node that is too fast to be turned in this step feels mu N itself.
 ContactLaw contact_law(const Contact& contact, double alpha, const Vec3& anchor, const Vec3& x,
-                       const Vec3& step);
+                       const Vec3& step, double normal);
 
 // Energy of the contacts at time t [J]: K/2 depth^2, and what the tangential springs hold.
 double contact_energy(const ContactModel& model, std::span<const Anchor> anchors, const VecX& x, double t);

@@ -81,6 +81,23 @@ TEST(Contact, ABlockSlidesAboveTheFrictionAngleAsCoulombSays) {
     }
 }
 
+// A block that comes down at the start of the run stops after v^2 / (2 mu g), although its weight rests on
+// quasistatic nodes that have yet to arrive at the floor.
+TEST(Contact, ASlidingBlockStopsWhereCoulombSays) {
+  for (const char* method : kMethods)
+    for (const double mu : {.3, .5}) {
+      auto s = block(method);
+      s->contact.friction = mu;
+      s->bodies[0].velocity = {1, 0, 0};
+      Simulation sim = simulate(s);
+      const double x0 = measure(sim.model(), sim.state(), {}).center_of_mass[0];
+      run(sim, 160);
+      EXPECT_LT(measure(sim.model(), sim.state(), {}).max_speed, .01) << method;
+      const double way = measure(sim.model(), sim.state(), {}).center_of_mass[0] - x0;
+      EXPECT_NEAR(way / (1 / (2 * mu * kG)), 1, .05) << method << " mu " << mu;
+    }
+}
+
 TEST(Contact, RestingPenetrationIsWeightOverStiffness) {
   for (const char* method : kMethods) {
     auto s = block(method);

@@ -32,6 +32,8 @@ constexpr double kBalanced = 1e-10;  // of the largest load on a node
 constexpr int kMostModeColumns = 64;
 constexpr std::size_t kMostPiecesTold = 16;
 constexpr double kStepsResolve = 0.1;  // frequency times time step below which a motion could be seen
+constexpr double kSlidingWay = 4;      // slips
+constexpr double kPromptDrift = 1e-2;  // of the size of the scene
 constexpr double kSuddenDrift = 0.01;  // of the size of the scene
 
 // The paper writes K = df/dx; ours is K = d2E/dx2 = -df/dx. Where it has -K we have +K, and b_q = +(1/h)
@@ -66,6 +68,7 @@ class ConJac final : public Stepper {
     if (stays) stay(now, state);
     for (bool again = !stays; again; again = rouse(now, state)) {
       begin_contacts(model, anchors, state, in, contact_, clock_);
+      find_sliding(now);
       do {
         Linearisation at;
         std::optional<Moved> moved;
@@ -152,17 +155,19 @@ class ConJac final : public Stepper {
     StepReport& report;
     std::vector<std::uint8_t> held = {};  // by the script or by links
     StepStart start = {};
-    EnergyGuard::Balance balance = {};  // of the guarded rule
-    bool switched = false;              // other nodes are dynamic than in the last step
-    bool roused = false;                // regions have woken up in this step
-    std::vector<FreeSpin> spins = {};   // pieces that spin freely, and
-    std::vector<Turn> turns = {};       // how far they turned
+    EnergyGuard::Balance balance = {};      // of the guarded rule
+    bool switched = false;                  // other nodes are dynamic than in the last step
+    bool roused = false;                    // regions have woken up in this step
+    std::vector<std::uint8_t> slides = {};  // pieces that slide on obstacles
+    std::vector<FreeSpin> spins = {};       // pieces that spin freely, and
+    std::vector<Turn> turns = {};           // how far they turned
   };
 
   static ConJacMemory& memory(State& state) { return memory_of<ConJacMemory>(state); }
   bool guarded() const { return options_.rule == TimeRule::kGuarded; }
-  // Eq. 11 stays the paper's, where a free body loses its spin as it does in the full space.
-  bool turns() const { return options_.rule != TimeRule::kLinearImplicit && !links_; }
+  // Eq. 11 stays the paper's: with all nodes dynamic it is VANILLA.
+  bool paper() const { return options_.rule == TimeRule::kLinearImplicit; }
+  bool turns() const { return !paper() && !links_; }
 
   EnergyGuard::Step judged(const Now& now, const Linearisation& at) {
     return {now.model, now.in, contact_, now.start, now.balance, at, condensation_->w, clock_};
@@ -200,12 +205,18 @@ class ConJac final : public Stepper {
     return before != dynamic;
   }
 
-  // Line 1: the quasistatic nodes at rest around the dynamic ones, which stay where they are.
+  // Line 1: the quasistatic nodes at rest around the dynamic ones, which stay where they are. A piece that
+  // nothing holds has no static shape: hung from its dynamic nodes it would sag, into the floor that it lies
+  // on.
   bool start_quasistatic(const Now& now, State& state) {
     auto phase = clock_.phase("static_start");
     StepInput held = now.in;
     for (std::size_t i = 0; i < nodes_.nodes.size(); ++i)
       if (memory(state).dynamic[i]) std::fill_n(held.fixed.begin() + 3 * nodes_.nodes[i], 3, std::uint8_t{1});
+    Vec3 center;
+    for (const Piece& piece : now.model.pieces)
+      if (free_rigid_motions(now.model, piece, state.x, now.held, center).cols() > 0)
+        for (const Index i : piece.nodes) std::fill_n(held.fixed.begin() + 3 * i, 3, std::uint8_t{1});
     const StaticResult result = solve_static(now.model, held, state.x, 1e-8, 200, solver_options_);
     now.report.iterations += result.iterations;
     if (result.shifts > 0) now.report.fallbacks["shifted_stiffness"] += result.shifts;
@@ -242,6 +253,44 @@ class ConJac final : public Stepper {
     now.report.extra["drift"] = 0;
   }
 
+  // Pieces that slide: those that nothing holds, and that as rigid bodies go several times as far in the step
+  // as the springs of their contacts stretch before they slip (penalty.hpp). The velocities of their
+  // quasistatic nodes would not tell, because they leave out what stabilisation moves them by.
+  void find_sliding(Now& now) {
+    const Model& model = now.model;
+    now.slides.assign(model.pieces.size(), 0);
+    if (paper() || contact_.laws().empty() || model.contact.alpha == 0) return;
+    const VecX rigid = rigid_velocity(model, now.start.x, now.start.v, now.held);
+    struct Sum {
+      double way = 0, friction = 0, stiffness = 0, count = 0;
+    };
+    std::vector<Sum> sums(model.pieces.size());
+    for (const ContactLaw& law : contact_.laws()) {
+      const Contact& c = law.contact;
+      Sum& sum = sums[model.piece_of_node[c.node]];
+      const Vec3 v = node(rigid, c.node) - c.velocity;
+      sum.way += now.in.h * (v - c.n.dot(v) * c.n).norm();
+      sum.friction += c.friction;
+      sum.stiffness += c.stiffness;
+      ++sum.count;
+    }
+    std::vector<std::uint8_t> which(static_cast<std::size_t>(model.nodes()), 0);
+    Vec3 center;
+    for (std::size_t p = 0; p < sums.size(); ++p) {
+      const Sum& sum = sums[p];
+      const Piece& piece = model.pieces[p];
+      if (sum.friction == 0 || free_rigid_motions(model, piece, now.start.x, now.held, center).cols() == 0)
+        continue;
+      const double slip = sum.friction / sum.count * piece.mass * now.in.gravity.norm() /
+                          (model.contact.alpha * sum.stiffness);
+      if (sum.way / sum.count <= kSlidingWay * slip) continue;
+      now.slides[p] = 1;
+      for (const Index i : piece.nodes) which[static_cast<std::size_t>(i)] = 1;
+    }
+    if (std::find(now.slides.begin(), now.slides.end(), 1) != now.slides.end())
+      contact_.slide(std::move(which), rigid);
+  }
+
   // Which fraction of the step lies before f, K and J. A node that comes down hard stops at the surface,
   // which the velocities at the start know nothing of: such a step is linearised where it begins.
   double place_to_linearise(const Now& now) const {
@@ -269,14 +318,17 @@ class ConJac final : public Stepper {
     at.closing.setZero(x.size());
     contact_.add_force(x, (1 - fraction) * h, at.force, at.closing);
     at.correction = at.force;
+    const VecX unrelieved = at.force;
     relieve_inertia(now.model, at.x, at.v, now.held, at.correction);
     at.force += at.closing;
     add_frame_force(now.model, at.spins, at.v, at.force);
     const bool condensed = c.condense(memory(state).dynamic, contact_, at.force, at.v, at.correction, clock_);
     if (c.shifts > 0) now.report.fallbacks["shifted_stiffness"] += c.shifts;
     if (!condensed) return false;
+    settle_sliding(now, unrelieved, at);
     leave_out_rigid(now.model, at.spins, at.x, at.correction);
     now.report.extra["drift"] = at.correction.size() ? at.correction.cwiseAbs().maxCoeff() : 0.0;  // [m]
+    take_share(now, at.correction);
     // Nodes that will touch go all the way to the surface.
     if (!at.closing.isZero(0)) {
       auto phase = clock_.phase("solve");
@@ -303,6 +355,42 @@ class ConJac final : public Stepper {
       reduced.prepare();
     }
     return true;
+  }
+
+  // A body that lies on the ground is not about to fall, although the contacts of quasistatic nodes carry it
+  // only when these have arrived: its acceleration is that of the condensed system, for which they have.
+  // Friction goes by what contacts carry, so bodies that slide are told.
+  void settle_sliding(const Now& now, const VecX& force, Linearisation& at) {
+    at.moving.resize(0);
+    if (std::find(now.slides.begin(), now.slides.end(), 1) == now.slides.end()) return;
+    Condensation& c = *condensation_;
+    VecX acceleration(c.unknowns);
+    for (const CondensedPiece& piece : c.pieces())
+      acceleration.segment(piece.begin, piece.J.cols()) =
+          DenseCholesky<Eigen::Dynamic>(piece.M_r).solve(piece.f_r);
+    const VecX inertia = now.model.mass.cwiseProduct(VecX(c.extend(acceleration)));
+    at.moving = force;
+    for (Index i = 0; i < now.model.nodes(); ++i)
+      if (now.slides[static_cast<std::size_t>(now.model.piece_of_node[i])])
+        node(at.moving, i) = node(inertia, i);
+    at.correction = force;
+    relieve_inertia(now.model, at.x, at.v, now.held, at.moving, at.correction);
+    auto phase = clock_.phase("solve");
+    c.solve_quasistatic(at.correction);
+  }
+
+  // Eq. 13: gamma of the correction; all of it, while it is small, where a body slides.
+  void take_share(const Now& now, VecX& correction) const {
+    const Model& model = now.model;
+    std::vector<double> drift(model.pieces.size(), 0);
+    for (Index i = 0; i < model.nodes(); ++i) {
+      double& most = drift[model.piece_of_node[i]];
+      most = std::max(most, node(correction, i).cwiseAbs().maxCoeff());
+    }
+    for (Index i = 0; i < model.nodes(); ++i) {
+      const auto p = static_cast<std::size_t>(model.piece_of_node[i]);
+      if (!now.slides[p] || drift[p] >= kPromptDrift * model.size) node(correction, i) *= options_.gamma;
+    }
   }
 
   // Line 6, Eq. 11 or another time rule, and lines 7 and 8. None: the guard asks for a linearisation at the
@@ -336,15 +424,14 @@ class ConJac final : public Stepper {
     MatX y(motion.velocity.size(), 2);
     y << motion.velocity, motion.displacement;
     const MatX moved = c.extend(y);
-    Moved end{now.start.x + now.in.h * c.w + (share * options_.gamma) * at.correction + share * at.closing +
-                  moved.col(1),
+    Moved end{now.start.x + now.in.h * c.w + share * at.correction + share * at.closing + moved.col(1),
               c.w + moved.col(0),
               motion,
               at.reduced.dissipation(motion),
               {}};
     if (!at.spins.empty())
       end.turns = turn_back({now.model, now.start, at.x, at.loads, now.in.h}, at.spins, moved.col(1),
-                            (share * options_.gamma) * at.correction, end.x, end.v);
+                            share * at.correction, end.x, end.v);
     return end;
   }
 
@@ -357,7 +444,7 @@ class ConJac final : public Stepper {
       VecX step = here.f + at.loads;
       contact_.add_force(moved.x, step);
       VecX inertia = step;
-      relieve_inertia(now.model, moved.x, moved.v, now.held, step);
+      relieve_inertia(now.model, moved.x, moved.v, now.held, at.moving.size() ? at.moving : VecX(step), step);
       inertia -= step;  // M a: a load like any other while the body accelerates as a whole
       condensation_->solve_quasistatic(step);
       leave_out_rigid(now.model, at.spins, moved.x, step);
@@ -392,7 +479,7 @@ class ConJac final : public Stepper {
   // The step shows that other nodes touch than was expected, and is to be taken again.
   bool touches_otherwise(const Now& now, State& state) {
     auto phase = clock_.phase("contact");
-    if (!contact_.revise(state.x)) return false;
+    if (!contact_.revise(state.x) && !contact_.renew_friction(state.x)) return false;
     go_back(now, state);
     return true;
   }

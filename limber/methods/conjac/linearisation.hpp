@@ -32,10 +32,11 @@ struct Linearisation {
   double fraction = 0;  // of the step that lies before
   VecX x, v;            // there: positions [m], and the velocities of the start [m/s]
   std::vector<FreeSpin> spins;
-  VecX loads;              // gravity and the script's forces [N]
-  VecX force;              // these, elastic and contact forces [N]
-  VecX correction;         // h b of Eq. 12: how far the quasistatic nodes are from their equilibrium [m]
-  VecX closing;            // how far they go in this step to close contacts [m]
+  VecX loads;       // gravity and the script's forces [N]
+  VecX force;       // these, elastic and contact forces [N]
+  VecX moving;      // M a of the condensed motion, where bodies slide: what is left of force on the way [N]
+  VecX correction;  // gamma h b of Eq. 13: how far the quasistatic nodes go to their equilibrium [m]
+  VecX closing;     // how far they go in this step to close contacts [m]
   ReducedSystems reduced;  // of Eq. 11
 };
 

@@ -63,7 +63,7 @@ static std::pair<Mat6, Vec6> rigid_momentum(const Model& model, const Piece& pie
 }
 
 void relieve_inertia(const Model& model, const VecX& x, const VecX& v, std::span<const std::uint8_t> held,
-                     VecX& f) {
+                     const VecX& moving, VecX& f) {
   for (const Piece& piece : model.pieces) {
     Vec3 c;
     const auto N = free_rigid_motions(model, piece, x, held, c);
@@ -79,7 +79,7 @@ void relieve_inertia(const Model& model, const VecX& x, const VecX& v, std::span
     for (Index i : piece.nodes) {
       const Vec3 r = node(x, i) - c;
       force += rigid_modes(r, model.size).transpose() *
-               (node(f, i) - model.mass[3 * i] * omega.cross(omega.cross(r)));
+               (node(moving, i) - model.mass[3 * i] * omega.cross(omega.cross(r)));
     }
     const Vec6 acceleration = along_free(force);
     for (Index i : piece.nodes) {

@@ -26,9 +26,14 @@ Eigen::Matrix<double, 6, Eigen::Dynamic> free_rigid_motions(const Model& model, 
 // Inertia relief: subtracts from the force `f` (3n) of every piece that is not held the force M a that its
 // rigid-body acceleration takes, so that what is left deforms the piece and does not move it. Without this
 // the quasistatic nodes of a falling body would sag as if hung from its dynamic nodes. Includes the
-// centripetal acceleration when the piece is entirely free.
+// centripetal acceleration when the piece is entirely free. `moving`: the forces whose sum accelerates the
+// pieces, where that is not f.
 void relieve_inertia(const Model& model, const VecX& x, const VecX& v, std::span<const std::uint8_t> held,
-                     VecX& f);
+                     const VecX& moving, VecX& f);
+inline void relieve_inertia(const Model& model, const VecX& x, const VecX& v,
+                            std::span<const std::uint8_t> held, VecX& f) {
+  relieve_inertia(model, x, v, held, f, f);
+}
 
 // The rigid part of the velocities `v` (3n) of every piece that is not held: the motion with the same
 // momentum and spin.

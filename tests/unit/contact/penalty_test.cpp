@@ -66,7 +66,7 @@ TEST(Penalty, StiffnessIsThePapers) {
   c.friction = 0.3;
   c.depth = 1e-3;
   const Vec3 x = c.x_s - 1e-3 * c.n;
-  ContactLaw law = contact_law(c, 0.1, c.x_s, x, Vec3::Zero());
+  ContactLaw law = contact_law(c, 0.1, c.x_s, x, Vec3::Zero(), 0.05);
   ASSERT_EQ(law.grip, Grip::kStick);
   const Mat3 paper = 50 * (0.9 * c.n * c.n.transpose() + 0.1 * Mat3::Identity());
   EXPECT_NEAR((law.stiffness() - paper).norm(), 0, 1e-13);
@@ -118,7 +118,7 @@ TEST(Friction, ASlidingNodeFeelsTheLimit) {
   c.depth = 1e-3;
   const Vec3 x(0, 0, -1e-3);
   for (const double way : {0.006, 0.02, 0.03, 0.3}) {
-    const ContactLaw law = contact_law(c, 0.1, Vec3::Zero(), x, Vec3(way, 0, 0));
+    const ContactLaw law = contact_law(c, 0.1, Vec3::Zero(), x, Vec3(way, 0, 0), 1);
     EXPECT_EQ(law.grip, Grip::kSlide);
     EXPECT_NEAR((law.force(x + Vec3(way, 0, 0)) - Vec3(-0.5, 0, 1)).norm(), 0, 1e-13);
     for (int k = 0; k < 3; ++k)  // linear, and what it says
