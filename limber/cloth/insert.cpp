@@ -382,6 +382,48 @@ class FeatureInserter {
     return changed;
   }
 
+  // Vertices on different lines that are close to each other: on the corner where these meet, if it is near
+  // and has no vertex yet; else the one that may go is on its line no longer.
+  bool part_strangers() {
+    bool changed = false;
+    std::vector<Index> ring;
+    for (Index v = 0; v < e_.vertices(); ++v) {
+      if (!e_.alive(v) || !s().eol(v)) continue;
+      e_.neighbours(v, ring);
+      for (const Index w : ring) {
+        if (w < v || !s().eol(w) || e_.preserved(v, w) || length(v, w) >= o_.collapse * o_.size) continue;
+        const Index a = goes_before(v, w) ? v : w, b = a == v ? w : v;
+        if (!set_[feature(a)].line()) continue;  // two corners, or nails
+        changed = true;
+        const Index corner = common_corner(feature(a), feature(b));
+        if (corner >= 0 && !e_.on_border(b) && vertex_on_point(corner, s().patch[b]) < 0) {
+          const Vec3 x = feature_point(set_[corner], placement(corner), 0);
+          if ((s().x[b] - x).norm() < o_.conformal * o_.size) {
+            release_all(b);
+            sit(b, corner, 0, x);
+            break;
+          }
+        }
+        release_all(a);
+        stop(a);
+        if (a == v) break;
+      }
+    }
+    return changed;
+  }
+
+  void release_all(Index v) {
+    const std::vector<Index> partners = e_.partners(v);
+    for (const Index w : partners) e_.release(v, w);
+  }
+
+  Index common_corner(Index f, Index g) const {
+    for (const Index corner : set_[f].ends)
+      if (corner >= 0 && set_[g].line() && (set_[g].ends[0] == corner || set_[g].ends[1] == corner))
+        return corner;
+    return -1;
+  }
+
   double altitude_over(Index a, Index b, Index c) const {  // of c over ab
     const Vec2 d = s().X[b] - s().X[a];
     return std::abs(cross2(d, s().X[c] - s().X[a])) / d.norm();
@@ -437,7 +479,8 @@ class FeatureInserter {
 
   void clean_up() {
     for (rounds_ = 0; rounds_ < o_.rounds; ++rounds_) {
-      bool changed = collapse_towards();
+      bool changed = part_strangers();
+      changed = collapse_towards() || changed;
       connect();
       changed = collapse_along() || changed;
       changed = mend_flat() || changed;
