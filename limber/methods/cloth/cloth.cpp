@@ -12,9 +12,8 @@
 #include <fmt/format.h>
 
 namespace limber {
+namespace cloth {
 namespace {
-
-using namespace cloth;
 
 class Cloth final : public Stepper {
  public:
@@ -193,7 +192,8 @@ class Cloth final : public Stepper {
   static constexpr double kSlideShare = 0.3;  // of the smallest edge: what may slide in a part of a step
   static constexpr std::int64_t kMostParts = 32;
   static constexpr int kNarrowings = 5;
-  static constexpr double kLeastArea = 0.1;  // of a triangle, of what it had before the part
+  static constexpr double kLeastAltitude = 0.03;  // of a triangle, of the smallest edge
+  static constexpr double kLeastArea = 0.1;       // of a triangle, of what it had before the part
 
   double part_length(const Model& model, const State& state) const {
     const ClothMemory* m = memory_of<ClothMemory>(state);
@@ -471,7 +471,10 @@ class Cloth final : public Stepper {
       const Tri& tri = sheet_.triangles[t];
       if (!sheet_.eol(tri[0]) && !sheet_.eol(tri[1]) && !sheet_.eol(tri[2])) continue;
       const Vec2 a = moved(tri[0]), b = moved(tri[1]), c = moved(tri[2]);
-      if (0.5 * cross2(b - a, c - a) > kLeastArea * body_.rest[t].area) continue;
+      const double area = 0.5 * cross2(b - a, c - a), before = body_.rest[t].area;
+      const double longest = std::max({(b - a).norm(), (c - b).norm(), (a - c).norm()});
+      const bool flat = area < before && area < 0.5 * kLeastAltitude * options_.insert.size * longest;
+      if (area > kLeastArea * before && !flat) continue;
       for (const Index i : tri)
         if (sheet_.eol(i)) mark[at(i)] = any = true;
     }
@@ -547,9 +550,10 @@ class Cloth final : public Stepper {
 };
 
 }  // namespace
+}  // namespace cloth
 
 std::unique_ptr<Stepper> make_cloth(const Model& model, const nlohmann::json& options, const Preparation&) {
-  return std::make_unique<Cloth>(model, ClothOptions::read(options));
+  return std::make_unique<cloth::Cloth>(model, cloth::ClothOptions::read(options));
 }
 
 }  // namespace limber
