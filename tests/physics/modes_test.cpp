@@ -5,6 +5,7 @@
 #include <limber/fem/assemble.hpp>
 #include <limber/methods/conjac/condensation.hpp>
 #include <limber/methods/conjac/dynamic_nodes.hpp>
+#include <limber/scene/load.hpp>
 #include <limber/sim/hash.hpp>
 #include <limber/sim/static_solve.hpp>
 
@@ -374,6 +375,25 @@ TEST(Modes, BelowAFrequency) {
   const StepReport r = sim.step();
   EXPECT_EQ(r.dofs, 12);
   EXPECT_NEAR(r.extra.at("followed_below"), all, 1e-6 * all);
+}
+
+// A scene that names nothing dynamic has six modes.
+TEST(Modes, SixAreTheDefault) {
+  const auto bits = [](const char* dynamic) {
+    const std::string text =
+        std::string(R"({"limber": 1, "time": {"step": 0.005, "end": 0.05}, "method": {"type": "conjac")") +
+        dynamic +
+        R"(}, "bodies": [{"mesh": {"shape": "bar", "size": [0.02, 0.02, 0.08], "nodes": [3, 3, 9]},
+                                 "material": {"young": 1e4, "poisson": 0.4}}], "constraints": [{"nodes": {"set": "z0"}}]})";
+    Simulation sim = simulate(std::make_shared<Scene>(read_scene(text, "default.json")));
+    const Index dofs = sim.step().dofs;
+    run(sim, 9);
+    return std::pair(dofs, hash_state(sim.state()));
+  };
+  const auto none = bits(""), six = bits(R"(, "dynamic": [{"modes": 6}])");
+  EXPECT_EQ(none.first, 6);
+  EXPECT_EQ(none.second, six.second);
+  EXPECT_NE(none.second, bits(R"(, "dynamic": [{"modes": 5}])").second);
 }
 
 }  // namespace

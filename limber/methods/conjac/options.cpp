@@ -15,7 +15,7 @@ namespace {
 
 // clang-format off
 constexpr Entry kConJacEntries[] = {
-    {.path = "/method[conjac]/dynamic", .type = Type::kList, .required = true, .text = "The dynamic nodes and modes; all else follows quasistatically. An empty list makes the whole body quasistatic."},
+    {.path = "/method[conjac]/dynamic", .type = Type::kList, .fallback = "[{\"modes\": 6}]", .text = "The dynamic nodes and modes; all else follows quasistatically. An empty list makes the whole body quasistatic."},
     {.path = "/method[conjac]/dynamic/*", .type = Type::kRef, .ref = "dynamic", .text = "A selection of nodes, how many nodes to choose, or modes."},
     {.path = "/method[conjac]/beta", .type = Type::kNumber, .fallback = "0.5", .range = ranges::at_least(0), .text = "Weight of the stiffness in the reduced system, for the linear-implicit time rule (Eq. 11); 0: explicit."},
     {.path = "/method[conjac]/gamma", .type = Type::kNumber, .fallback = "0.3333333333333333", .range = ranges::within(0, 1), .text = "Share of the quasistatic correction taken in each step."},
@@ -53,6 +53,9 @@ void check_conjac(const Json& scene, const MethodSpec::Report& problem) {
     if (method.contains("adaptive"))
       problem("/method/adaptive", "is not supported together with links; remove one of them");
   }
+  if (method.contains("adaptive") && !method.contains("dynamic"))
+    problem("/method/dynamic",
+            "is missing; \"adaptive\" switches the nodes that it names, such as [{\"auto\": 8}]");
   if (!method.contains("dynamic") || !method["dynamic"].is_array()) return;
   std::vector<std::string> bodies;
   if (scene.contains("bodies") && scene["bodies"].is_array())
