@@ -13,28 +13,28 @@ namespace {
 constexpr Index kLeafTriangles = 4;  // triangles
 
 // Where on the triangle the nearest point lies.
-enum class Feature { kFace, kCorner0, kCorner1, kCorner2, kEdge01, kEdge12, kEdge20 };
+enum class FacePart { kFace, kCorner0, kCorner1, kCorner2, kEdge01, kEdge12, kEdge20 };
 
 // Walks the Voronoi regions of the triangle's corners, edges and face.
-Vec3 closest_on_triangle(const Vec3& x, const Vec3& a, const Vec3& b, const Vec3& c, Feature& feature) {
+Vec3 closest_on_triangle(const Vec3& x, const Vec3& a, const Vec3& b, const Vec3& c, FacePart& feature) {
   const Vec3 ab = b - a, ac = c - a, ax = x - a;
   const double d1 = ab.dot(ax), d2 = ac.dot(ax);
-  if (d1 <= 0 && d2 <= 0) return feature = Feature::kCorner0, a;
+  if (d1 <= 0 && d2 <= 0) return feature = FacePart::kCorner0, a;
   const Vec3 bx = x - b;
   const double d3 = ab.dot(bx), d4 = ac.dot(bx);
-  if (d3 >= 0 && d4 <= d3) return feature = Feature::kCorner1, b;
+  if (d3 >= 0 && d4 <= d3) return feature = FacePart::kCorner1, b;
   const double vc = d1 * d4 - d3 * d2;
-  if (vc <= 0 && d1 >= 0 && d3 <= 0) return feature = Feature::kEdge01, a + d1 / (d1 - d3) * ab;
+  if (vc <= 0 && d1 >= 0 && d3 <= 0) return feature = FacePart::kEdge01, a + d1 / (d1 - d3) * ab;
   const Vec3 cx = x - c;
   const double d5 = ab.dot(cx), d6 = ac.dot(cx);
-  if (d6 >= 0 && d5 <= d6) return feature = Feature::kCorner2, c;
+  if (d6 >= 0 && d5 <= d6) return feature = FacePart::kCorner2, c;
   const double vb = d5 * d2 - d1 * d6;
-  if (vb <= 0 && d2 >= 0 && d6 <= 0) return feature = Feature::kEdge20, a + d2 / (d2 - d6) * ac;
+  if (vb <= 0 && d2 >= 0 && d6 <= 0) return feature = FacePart::kEdge20, a + d2 / (d2 - d6) * ac;
   const double va = d3 * d6 - d5 * d4;
   if (va <= 0 && d4 - d3 >= 0 && d5 - d6 >= 0)
-    return feature = Feature::kEdge12, b + (d4 - d3) / ((d4 - d3) + (d5 - d6)) * (c - b);
+    return feature = FacePart::kEdge12, b + (d4 - d3) / ((d4 - d3) + (d5 - d6)) * (c - b);
   const double scale = 1 / (va + vb + vc);
-  return feature = Feature::kFace, a + vb * scale * ab + vc * scale * ac;
+  return feature = FacePart::kFace, a + vb * scale * ab + vc * scale * ac;
 }
 
 double angle_between(const Vec3& a, const Vec3& b) { return std::atan2(cross(a, b).norm(), a.dot(b)); }
@@ -114,7 +114,7 @@ SurfacePoint ClosedSurface::closest(const Vec3& x) const {
     for (Index k = node.begin; k < node.end; ++k) {
       const Index t = tree_.order()[at(k)];
       const Tri& tri = mesh_.triangles[t];
-      Feature feature;
+      FacePart feature;
       const Vec3 p =
           closest_on_triangle(x, mesh_.nodes[tri[0]], mesh_.nodes[tri[1]], mesh_.nodes[tri[2]], feature);
       const double d2 = (x - p).squaredNorm();
@@ -122,25 +122,25 @@ SurfacePoint ClosedSurface::closest(const Vec3& x) const {
       best = d2;
       out.x = p;
       switch (feature) {
-        case Feature::kFace:
+        case FacePart::kFace:
           normal = face_normal_[t];
           break;
-        case Feature::kCorner0:
+        case FacePart::kCorner0:
           normal = corner_normal_[tri[0]];
           break;
-        case Feature::kCorner1:
+        case FacePart::kCorner1:
           normal = corner_normal_[tri[1]];
           break;
-        case Feature::kCorner2:
+        case FacePart::kCorner2:
           normal = corner_normal_[tri[2]];
           break;
-        case Feature::kEdge01:
+        case FacePart::kEdge01:
           normal = edge_normal_[t][0];
           break;
-        case Feature::kEdge12:
+        case FacePart::kEdge12:
           normal = edge_normal_[t][1];
           break;
-        case Feature::kEdge20:
+        case FacePart::kEdge20:
           normal = edge_normal_[t][2];
           break;
       }

@@ -10,7 +10,7 @@ namespace {
 // sliding along it for thousands of steps rounds off, far below what changes an area.
 constexpr double kStraight = 1e-8;
 // A triangle below this share of the square of its longest edge has no area left.
-constexpr double kFlat = 1e-9;
+constexpr double kFlatFace = 1e-9;
 
 bool straight(const Vec2& a, const Vec2& b, const Vec2& c) {
   const Vec2 in = b - a, out = c - b;
@@ -21,7 +21,7 @@ bool has(const Tri& t, Index v) { return t[0] == v || t[1] == v || t[2] == v; }
 
 bool sound(const Vec2& a, const Vec2& b, const Vec2& c) {
   const double longest2 = std::max({(b - a).squaredNorm(), (c - b).squaredNorm(), (a - c).squaredNorm()});
-  return cross2(b - a, c - a) > kFlat * longest2;
+  return cross2(b - a, c - a) > kFlatFace * longest2;
 }
 
 }  // namespace
