@@ -91,12 +91,19 @@ MatX solve_poses(const Model& model, const Skeleton& skeleton, const BoneSkinnin
     all.col(static_cast<Eigen::Index>(solved.size())) = before;
     solved.push_back(k);
   }
-  if (solved.empty())
+  if (2 * solved.size() < poses.size())
     throw Error(
         ErrorKind::kInput,
-        fmt::format("none of {} training poses has a static solution that was found: expected smaller "
-                    "steps between poses (method/poses), or a body that its bones hold",
-                    poses.size()));
+        fmt::format("a static solution was found for {} of {} training poses only: expected smaller steps "
+                    "between poses (method/poses), or bones that hold the body (nodes on one line let it "
+                    "turn about that line)",
+                    solved.size(), poses.size()));
+  if (solved.size() < poses.size())
+    preparation.say(
+        fmt::format("training the subspace: {} of {} poses have no static solution that was found and "
+                    "are left out",
+                    poses.size() - solved.size(), poses.size()),
+        0.8);
   return all.leftCols(static_cast<Eigen::Index>(solved.size()));
 }
 

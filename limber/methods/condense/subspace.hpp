@@ -52,7 +52,7 @@ MatX turned_rows(const Subspace& subspace, const SkinnedBody& skin, std::span<co
 
 // Solves the poses, makes basis and cubature, and keeps all of it in preparation.cache: a training that was
 // broken off goes on where it was. Throws Error(kInput) for samples in equilibrium, which cannot train
-// cubature, and when no pose has a static solution.
+// cubature, and when fewer than half of the poses have a static solution that is found.
 Subspace train_subspace(const Model& model, const Skeleton& skeleton, const BoneSkinning& skinning,
                         std::span<const TrainingPose> poses, const CondenseOptions& options,
                         const Preparation& preparation);
