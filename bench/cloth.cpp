@@ -87,8 +87,10 @@ void table(const std::vector<std::string>& scenes, std::int64_t most) {
       for (const auto& [what, seconds] : r.phases) phase[what] += seconds;
       for (const auto& [what, count] : r.fallbacks) fallbacks[what] += count;
     }
+    double phases = 0;  // [s] by the clock, as its parts are
+    for (const auto& [what, seconds] : phase) phases += seconds;
     const auto share = [&](double seconds) {
-      return fmt::format("{:.1f}", 100 * seconds / std::max(total, 1e-12));
+      return fmt::format("{:.1f}", 100 * seconds / std::max(phases, 1e-12));
     };
     std::string counted;
     for (const auto& [what, count] : fallbacks)

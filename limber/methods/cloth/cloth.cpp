@@ -397,7 +397,10 @@ class Cloth final : public Stepper {
         if (mean.norm() > 0) row.n = mean.normalized();
       }
       const double along = row.n.dot(c.velocity);
-      row.value = std::min(along - c.gap / in.h, along + options_.contact.recovery);
+      // Wires and nails have no inside that would tell the sides apart: stay a little away.
+      const bool thin = f.kind == FeatureKind::kWire || f.kind == FeatureKind::kNail;
+      const double gap = c.gap - (thin ? 0.01 * options_.detect.threshold : 0.0);
+      row.value = std::min(along - gap / in.h, along + options_.contact.recovery);
       row.velocity = c.velocity;
       row.friction = obstacle.friction;
       problem_.rows.push_back(row);
