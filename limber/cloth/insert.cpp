@@ -462,6 +462,13 @@ class FeatureInserter {
       std::stable_partition(v.begin(), v.end(), [&](Index i) { return s().eol(i); });
       const int n = static_cast<int>(s().eol(tri[0])) + s().eol(tri[1]) + s().eol(tri[2]);
       if (n == 1 && altitude_over(v[1], v[2], v[0]) < least) {
+        if (e_.border_edge(v[1], v[2]) &&
+            !e_.on_border(v[0])) {  // the border cannot come to it: it leaves its feature
+          release_all(v[0]);
+          stop(v[0]);
+          changed = true;
+          continue;
+        }
         changed = pull_in(v[1], v[2], v[0]) || changed;
       } else if (n == 2 && e_.preserved(v[0], v[1])) {
         if (altitude_over(v[0], v[1], v[2]) < least) changed = pull_in(v[0], v[1], v[2]) || changed;

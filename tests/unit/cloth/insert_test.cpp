@@ -195,6 +195,20 @@ TEST(Insert, LinesAlongTheBorderAreRefused) {
   EXPECT_GT(in.stopped.size(), 10u);
 }
 
+// The end of a line that slides up to the border, where no vertex of the border is on the line: it is let go.
+TEST(Insert, VertexThatReachesTheBorderStops) {
+  const Scene scene({insert_wire({{0.5, -0.3, 0}, {0.5, 1.4, 0}})});
+  Sheet s = falling_sheet(11);
+  const Index v = 1 + 11;  // one row above the border y = 0
+  s.feature[v] = 0;
+  s.parameter[v] = 0.2;
+  s.X[v] = {s.X[v][0], 0.001};
+  ASSERT_EQ(sheet_defects(s), std::vector<std::string>{});
+  const Insertion in = insert_features(s, scene.set, scene.obstacles, 0, {}, insert_options(0.1));
+  EXPECT_EQ(sheet_defects(in.change.sheet), std::vector<std::string>{});
+  EXPECT_EQ(count_eol(in.change.sheet), 0);
+}
+
 TEST(Insert, TaggedVerticesStay) {
   const Scene scene({insert_wire({{0.5, -0.3, 0}, {0.5, 1.4, 0}})});  // through a column of vertices
   Sheet s = falling_sheet(11);
