@@ -45,6 +45,7 @@ def scene(name, text, end, body, method, obstacles, constraints=(), step=0.005, 
         "constraints": list(constraints),
         "obstacles": list(obstacles),
         "output": {"every": 2},
+        "tests": {"steps": 40, "inverted": 0, "fallbacks": 60},
     }
     out.update(more or {})
     lines = json.dumps(out, indent=1)
