@@ -40,10 +40,11 @@ InsertOptions insert_options(double size) {
   return o;
 }
 
-struct Scene {
+struct InsertScene {
   std::vector<Obstacle> obstacles;
   FeatureSet set;
-  explicit Scene(std::vector<Obstacle> list) : obstacles(std::move(list)), set(find_features(obstacles)) {}
+  explicit InsertScene(std::vector<Obstacle> list)
+      : obstacles(std::move(list)), set(find_features(obstacles)) {}
   Insertion insert(const Sheet& s, double size) const {
     return insert_features(s, set, obstacles, 0, detect_features(set, obstacles, s, 0, kStep, {}),
                            insert_options(size));
@@ -51,7 +52,7 @@ struct Scene {
 };
 
 // Sound, on its features, and with edges that are long enough around them.
-void expect_sound(const Scene& scene, const Insertion& in, double area = 1) {
+void expect_sound(const InsertScene& scene, const Insertion& in, double area = 1) {
   const Sheet& s = in.change.sheet;
   EXPECT_EQ(sheet_defects(s), std::vector<std::string>{});
   EXPECT_NEAR(material_area(s), area, 1e-12);
@@ -89,7 +90,7 @@ double shortest_conformal(const Sheet& s) {
 }
 
 TEST(Insert, LineOfABoxEdgeFromBorderToBorder) {
-  const Scene scene({insert_box({0.5, 1, 0.5}, {0.837, 0.5, -0.5})});  // edge at x = 0.337
+  const InsertScene scene({insert_box({0.5, 1, 0.5}, {0.837, 0.5, -0.5})});  // edge at x = 0.337
   const Sheet s = falling_sheet(21);
   const Insertion in = scene.insert(s, 0.05);
   expect_sound(scene, in);
@@ -117,7 +118,7 @@ TEST(Insert, LineOfABoxEdgeFromBorderToBorder) {
 }
 
 TEST(Insert, CornerOfABoxHasTwoLines) {
-  const Scene scene({insert_box({0.5, 0.5, 0.5}, {0.937, 0.913, -0.5})});  // corner at (0.437, 0.413)
+  const InsertScene scene({insert_box({0.5, 0.5, 0.5}, {0.937, 0.913, -0.5})});  // corner at (0.437, 0.413)
   const Insertion in = scene.insert(falling_sheet(21), 0.05);
   expect_sound(scene, in);
   const Sheet& r = in.change.sheet;
@@ -139,7 +140,7 @@ TEST(Insert, CornerOfABoxHasTwoLines) {
 
 // A box that the cloth covers: four lines and four corners, one closed chain.
 TEST(Insert, WholeBoxIsOneClosedChain) {
-  const Scene scene({insert_box({0.23, 0.17, 0.5}, {0.5, 0.5, -0.5})});
+  const InsertScene scene({insert_box({0.23, 0.17, 0.5}, {0.5, 0.5, -0.5})});
   const Insertion in = scene.insert(falling_sheet(31), 0.033);
   expect_sound(scene, in);
   const Sheet& r = in.change.sheet;
@@ -152,7 +153,7 @@ TEST(Insert, WholeBoxIsOneClosedChain) {
 }
 
 TEST(Insert, WireAtAnAngle) {
-  const Scene scene({insert_wire({{0.2, -0.3, 0}, {0.75, 1.4, 0}})});
+  const InsertScene scene({insert_wire({{0.2, -0.3, 0}, {0.75, 1.4, 0}})});
   const Insertion in = scene.insert(falling_sheet(16), 0.06);
   expect_sound(scene, in);
   const double slope = 0.55 / 1.7;
@@ -166,7 +167,7 @@ TEST(Insert, NailsAreSingleVertices) {
   nails.points = {
       {0.751, 0.751, 0}, {0.71, 0.22, 0}, {0.27, 0.51, 0}, {0.5, 0.003, 0}};  // the last at the border
   nails.axis = Vec3::UnitZ();
-  const Scene scene({nails});
+  const InsertScene scene({nails});
   const Insertion in = scene.insert(falling_sheet(11), 0.1);
   expect_sound(scene, in);
   EXPECT_EQ(count_eol(in.change.sheet), 3);
@@ -176,14 +177,14 @@ TEST(Insert, NailsAreSingleVertices) {
 
 TEST(Insert, LinesAlongTheBorderAreRefused) {
   for (const double x : {0.01, 0.02}) {
-    const Scene scene({insert_wire({{x, -0.3, 0}, {x + 0.002, 1.4, 0}})});
+    const InsertScene scene({insert_wire({{x, -0.3, 0}, {x + 0.002, 1.4, 0}})});
     const Insertion in = scene.insert(falling_sheet(21), 0.05);
     expect_sound(scene, in);
     EXPECT_EQ(count_eol(in.change.sheet), 0);
     EXPECT_GT(in.refused, 5);
   }
   // A line that was put inside and has come close to the border stops.
-  const Scene scene({insert_wire({{0.035, -0.3, 0}, {0.035, 1.4, 0}})});
+  const InsertScene scene({insert_wire({{0.035, -0.3, 0}, {0.035, 1.4, 0}})});
   Sheet s = scene.insert(falling_sheet(21), 0.05).change.sheet;
   EXPECT_GT(count_eol(s), 10);
   for (Index v = 0; v < s.vertices(); ++v)
@@ -197,7 +198,7 @@ TEST(Insert, LinesAlongTheBorderAreRefused) {
 
 // The end of a line that slides up to the border, where no vertex of the border is on the line: it is let go.
 TEST(Insert, VertexThatReachesTheBorderStops) {
-  const Scene scene({insert_wire({{0.5, -0.3, 0}, {0.5, 1.4, 0}})});
+  const InsertScene scene({insert_wire({{0.5, -0.3, 0}, {0.5, 1.4, 0}})});
   Sheet s = falling_sheet(11);
   const Index v = 1 + 11;  // one row above the border y = 0
   s.feature[v] = 0;
@@ -210,7 +211,7 @@ TEST(Insert, VertexThatReachesTheBorderStops) {
 }
 
 TEST(Insert, TaggedVerticesStay) {
-  const Scene scene({insert_wire({{0.5, -0.3, 0}, {0.5, 1.4, 0}})});  // through a column of vertices
+  const InsertScene scene({insert_wire({{0.5, -0.3, 0}, {0.5, 1.4, 0}})});  // through a column of vertices
   Sheet s = falling_sheet(11);
   for (Vec3& v : s.v) v[0] = 0;
   s.tag[60] = 3;  // in the middle
@@ -228,7 +229,7 @@ TEST(Insert, TaggedVerticesStay) {
 // Cloth that is drawn over an edge and a corner: EOL vertices stay in space and move in the material,
 // hundreds of steps with insertion, clean-up and adaptation. What it looks like must not depend on how far it
 // was drawn.
-void draw_over(const Scene& scene, const Vec2& u, int steps, bool expect_line) {
+void draw_over(const InsertScene& scene, const Vec2& u, int steps, bool expect_line) {
   Sheet s = falling_sheet(9);
   for (Vec3& v : s.v) v = {u[0], u[1], 0};
   for (Vec3& x : s.x) x[2] = 0;
@@ -274,11 +275,11 @@ void draw_over(const Scene& scene, const Vec2& u, int steps, bool expect_line) {
 }
 
 TEST(Insert, DrawnOverAnEdge) {
-  draw_over(Scene({insert_box({0.5, 1, 0.5}, {1.137, 0.5, -0.5})}), {0.5, 0}, 200, true);  // 0.5 m
+  draw_over(InsertScene({insert_box({0.5, 1, 0.5}, {1.137, 0.5, -0.5})}), {0.5, 0}, 200, true);  // 0.5 m
 }
 
 TEST(Insert, DrawnOverACorner) {
-  draw_over(Scene({insert_box({0.5, 0.5, 0.5}, {1.037, 0.813, -0.5})}), {0.4, 0.15}, 250, false);
+  draw_over(InsertScene({insert_box({0.5, 0.5, 0.5}, {1.037, 0.813, -0.5})}), {0.4, 0.15}, 250, false);
 }
 
 TEST(Insert, DrawnOverNails) {
@@ -286,7 +287,7 @@ TEST(Insert, DrawnOverNails) {
   nails.shape = ObstacleShape::kPoints;
   nails.points = {{0.751, 0.751, 0}, {0.71, 0.22, 0}, {0.47, 0.51, 0}, {0.64, 0.63, 0}};
   nails.axis = Vec3::UnitZ();
-  draw_over(Scene({nails}), {0.4, 0.1}, 250, false);
+  draw_over(InsertScene({nails}), {0.4, 0.1}, 250, false);
 }
 
 TEST(Insert, OptionsAreChecked) {
