@@ -450,8 +450,11 @@ RunEncoder::Block RunEncoder::encode_group(const Group& group, json& entry) cons
   // Marks are integers. Places in the material are as exact as those in space, or its grid would tremble.
   for (const char* mark : {"dynamic", "pinned", "eol", "material_u", "material_v"}) {
     std::vector<std::vector<float>> values;
-    for (const ReplayFrame& f : frames)
-      if (const ReplayField* field = find_field(f.node_fields, mark)) values.push_back(field->values);
+    for (const ReplayFrame& f : frames) {
+      const ReplayField* field = find_field(f.node_fields, mark);
+      if (!field) field = find_field(epoch.topology.node_fields, mark);  // cloth that is not remeshed
+      if (field) values.push_back(field->values);
+    }
     const bool place = std::string_view(mark).starts_with("material");
     if (values.size() == frames.size()) add_field(mark, false, !place, values, place ? options_.bits : 0);
   }

@@ -369,6 +369,8 @@ Image Painter::paint(Index index) {
   const std::vector<Vec3f> normals = group_normals(mesh.groups, t.surface, x);
   const ReplayField *material_u = find_field(frame.node_fields, "material_u"),
                     *material_v = find_field(frame.node_fields, "material_v");
+  if (!material_u) material_u = find_field(t.node_fields, "material_u");  // cloth that is not remeshed
+  if (!material_v) material_v = find_field(t.node_fields, "material_v");
   const bool checkered = !field && material_u && material_v && !material_u->values.empty();
   const double cell = checkered ? checker_cell(material_u->values, material_v->values) : 1;
   for (std::size_t k = 0; k < t.surface.size(); ++k) {

@@ -157,7 +157,12 @@ class Cloth final : public Stepper {
     if (!remeshes()) f.constant = {"material_u", "material_v"};
     if (options_.mesh == ClothMesh::kConformal) {
       auto& eol = f.node["eol"];
-      for (const std::int64_t feature : sheet.feature) eol.push_back(static_cast<double>(feature + 1));
+      // Negative on corners and nails, so that the page knows which edges follow a line.
+      for (const std::int64_t feature : sheet.feature) {
+        const bool point = feature >= 0 && at(static_cast<Index>(feature)) < features_.size() &&
+                           !features_[at(static_cast<Index>(feature))].line();
+        eol.push_back(static_cast<double>(point ? -feature - 1 : feature + 1));
+      }
     }
     return f;
   }
