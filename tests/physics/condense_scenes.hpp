@@ -46,11 +46,18 @@ inline std::shared_ptr<const Scene> capsule_scene(const std::string& method, con
   return std::make_shared<const Scene>(read_scene(capsule_text(method, more, edge), "capsule.json"));
 }
 
-// A folder that all tests of a program keep trained subspaces in.
+// A folder that all tests of a program keep trained subspaces in, until it ends.
 inline std::filesystem::path test_cache() {
-  static const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / fmt::format("limber-condense-{}", ::getpid());
-  return folder;
+  struct Folder {
+    std::filesystem::path path =
+        std::filesystem::temp_directory_path() / fmt::format("limber-condense-{}", ::getpid());
+    ~Folder() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+  };
+  static const Folder folder;
+  return folder.path;
 }
 
 inline Preparation with_cache() {
