@@ -9,12 +9,12 @@ namespace limber {
 namespace {
 
 // A bar of 2 x 0.4 x 0.4 whose ends are fixed to two bones.
-struct Bar {
+struct SkinnedBar {
   fem::ElementInput mesh;
   std::shared_ptr<const BlockPattern> pattern;
   std::vector<Index> bone_of_node;
 
-  explicit Bar(bool second = true) {
+  explicit SkinnedBar(bool second = true) {
     const TetMesh box = make_box(Vec3(2, 0.4, 0.4), {21, 5, 5});
     mesh.rest = box.nodes;
     mesh.elements = box.tets;
@@ -26,7 +26,7 @@ struct Bar {
 };
 
 TEST(BoneSkinning, HeatBetweenTwoPlatesIsLinear) {
-  const Bar bar;
+  const SkinnedBar bar;
   const MatX W = heat_weights(bar.mesh, bar.pattern, bar.bone_of_node, 2);
   for (std::size_t i = 0; i < bar.mesh.rest.size(); ++i) {
     const double expected = std::clamp((bar.mesh.rest[i][0] - 0.4) / 1.2, 0.0, 1.0);
@@ -36,13 +36,13 @@ TEST(BoneSkinning, HeatBetweenTwoPlatesIsLinear) {
 }
 
 TEST(BoneSkinning, PieceWithoutBoneIsAnError) {
-  Bar bar;
+  SkinnedBar bar;
   std::fill(bar.bone_of_node.begin(), bar.bone_of_node.end(), -1);
   EXPECT_THROW((void)heat_weights(bar.mesh, bar.pattern, bar.bone_of_node, 2), Error);
 }
 
 TEST(BoneSkinning, RigidMotionOfAllBonesIsRigid) {
-  const Bar bar;
+  const SkinnedBar bar;
   const MatX W = heat_weights(bar.mesh, bar.pattern, bar.bone_of_node, 2);
   const BonePose pose{rotation_of(Vec3(0.3, -2.1, 0.8)), Vec3(1, 2, -3)};
   for (const Blend blend : {Blend::kDualQuaternion, Blend::kLinear}) {
@@ -58,7 +58,7 @@ TEST(BoneSkinning, RigidMotionOfAllBonesIsRigid) {
 // A twist of half a turn: dual quaternions keep the section, linear blending makes a candy wrapper of it.
 // Half way both turn by half the angle.
 TEST(BoneSkinning, TwistKeepsItsSection) {
-  const Bar bar;
+  const SkinnedBar bar;
   const MatX W = heat_weights(bar.mesh, bar.pattern, bar.bone_of_node, 2);
   const Vec3 axis_point(0, 0.2, 0.2);
   const Mat3 R = rotation_of(Vec3(3.0, 0, 0));
