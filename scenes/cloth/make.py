@@ -4,12 +4,14 @@
 A cloth of 1 m x 1 m at z = 0, 0.05 kg/m^2, 50 N/m, Poisson's ratio 0.01, bending 1e-5 N m, steps of 5 ms. Where the text says nothing and nothing was
 released (WIRE, JAWS, PUSH, THROW, FRICTION), the scenes are ours and show what the chapter's pictures show.
 """
-import json
 import math
 import pathlib
+import sys
 
-HERE = pathlib.Path(__file__).parent
-END = {}
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from scene_file import write_scene  # noqa: E402
+
 
 
 def cloth(nodes, pattern="regular", translation=(0, 0, 0), size=(1, 1)):
@@ -38,7 +40,7 @@ def pull(start, end, step, direction):
 
 def scene(name, text, end, body, method, obstacles, constraints=(), step=0.005, more=None):
     out = {
-        "limber": 1, "name": name, "description": text,
+        "$schema": "../../limber.schema.json", "limber": 1, "name": name, "description": text,
         "time": {"step": step, "end": end}, "gravity": [0, 0, -9.8],
         "method": {"type": "cloth", **method},
         "bodies": body if isinstance(body, list) else [body],
@@ -48,11 +50,7 @@ def scene(name, text, end, body, method, obstacles, constraints=(), step=0.005, 
         "tests": {"steps": 40, "inverted": 0, "fallbacks": 60},
     }
     out.update(more or {})
-    lines = json.dumps(out, indent=1)
-    # Short lists on one line.
-    import re
-    lines = re.sub(r"\[\s+([-\d.e, \n]+?)\s+\]", lambda m: "[" + re.sub(r"\s+", " ", m.group(1)) + "]", lines)
-    (HERE / f"{name}.json").write_text(lines + "\n")
+    write_scene(HERE / f"{name}.json", out)
 
 
 def corners(start, end, direction, points, step=0.005):

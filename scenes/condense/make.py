@@ -2,22 +2,20 @@
 """Writes the scenes of subspace condensation: capsule, hand and character, and the shapes of the last two.
 
 Bodies are round cones (docs/meshes.md); bones are the axes of the cones, cut short at the joints."""
-import json
 import math
 import os
+import pathlib
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
+from scene_file import write_scene  # noqa: E402
 from shape_file import write_shape  # noqa: E402
 
 
-def write_scene(name, scene, tests):
-    """The expectations are the last line, as tests/cli/test_gallery.py reads them."""
+def write(name, scene, tests):
     head = {"$schema": "../../limber.schema.json", "limber": 1, "name": name}
-    text = json.dumps({**head, **scene}, indent=2)
-    with open(os.path.join(HERE, name + ".json"), "w") as f:
-        f.write(text[:-2] + ',\n  "tests": %s\n}\n' % json.dumps(tests))
+    write_scene(pathlib.Path(HERE, name + ".json"), {**head, **scene, "tests": tests})
 
 
 def between(a, b, s):
@@ -40,7 +38,7 @@ def capsule(name, rho, edge, tests):
     angle = 1.2
     along, under = (0, -math.sin(angle), math.cos(angle)), (0, -math.cos(angle), -math.sin(angle))
     pipe = [round(0.3 * a + 0.12 * u, 4) for a, u in zip(along, under)]
-    write_scene(name, {
+    write(name, {
         "description": "A capsule on two bones bends down on a pipe and up again; contacts reach %g of its length." % rho,
         "time": {"step": 0.033333333333333333, "end": 2},
         "gravity": [0, 0, 0],
@@ -77,7 +75,7 @@ def hand(name, tets, tests):
     bones.append(bone("thumb", thumb[0], thumb[1], 0.03, "palm", (0.4, 0.0),
                       [(0, (0, 0, 0)), (0.4, (0, 0.35, 0)), (2.4, (0, 0.35, 0)), (2.7, (0, 0, 0))]))
     write_shape(os.path.join(HERE, name), tets, 0.03, cones)
-    write_scene(name, {
+    write(name, {
         "description": "A hand on ten bones presses on a bar finger by finger, and lets go in another order.",
         "time": {"step": 0.033333333333333333, "end": 3},
         "gravity": [0, 0, 0],
@@ -123,7 +121,7 @@ def character(name, tets, tests):
         keys = [{"t": 0}, {"t": 0.6}, {"t": 1.2, "translation": way}, {"t": 1.5, "translation": way}, {"t": 1.55}]
         return {"name": label, "shape": "box", "point": point, "size": size, "motion": keys, "interpolation": "linear",
                 "friction": 0}
-    write_scene(name, {
+    write(name, {
         "description": "A character on seventeen bones walks on the spot while three walls crush its head and let it go.",
         "time": {"step": 0.016666666666666666, "end": 2},
         "gravity": [0, -9.81, 0],

@@ -185,7 +185,7 @@ class Schema(CommandTest):
 
         good = [
             {}, dict(gravity=[0, 0, 0]), dict(method={"beta": 0.5}),
-            dict(method={"type": "conjac", "dynamic": {"auto": 2}}),
+            dict(method={"type": "conjac"}), dict(method={"type": "conjac", "dynamic": {"auto": 2}}),
             dict(method={"type": "conjac", "dynamic": [{"nearest": [[0, 0, 0]]}, {"set": "x1", "body": "bar"}]}),
             with_body(material={"young": "1e5 * (1 + x)"}),
             with_body(material={"young": {"layers": {"axis": "x", "bounds": [0.1], "values": [1e5, 2e5]}}}),
@@ -197,7 +197,7 @@ class Schema(CommandTest):
         ]
         bad = [
             dict(limber=2), dict(colour=1), dict(time={"step": 0}), dict(gravity=[0, 1]), dict(gravity="down"),
-            dict(method={"gamma": 0.5}), dict(method={"type": "magic"}), dict(method={"type": "conjac"}),
+            dict(method={"gamma": 0.5}), dict(method={"type": "magic"}),
             with_body(mesh={"shape": "box", "radius": 1}), with_body(mesh={"shape": "bar", "nodes": [1, 2, 2]}),
             with_body(mesh={}), with_body(mesh=3), with_body(name="a b"), with_body(scale=0),
             with_body(material={"young": -1}), with_body(material={"young": {"file": "a", "field": "b"}}),
