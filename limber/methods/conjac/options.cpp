@@ -53,9 +53,6 @@ void check_conjac(const Json& scene, const MethodSpec::Report& problem) {
     if (method.contains("adaptive"))
       problem("/method/adaptive", "is not supported together with links; remove one of them");
   }
-  if (method.contains("adaptive") && !method.contains("dynamic"))
-    problem("/method/dynamic",
-            "is missing; \"adaptive\" switches the nodes that it names, such as [{\"auto\": 8}]");
   if (!method.contains("dynamic") || !method["dynamic"].is_array()) return;
   std::vector<std::string> bodies;
   if (scene.contains("bodies") && scene["bodies"].is_array())
@@ -82,7 +79,9 @@ void check_conjac(const Json& scene, const MethodSpec::Report& problem) {
               "\"modes\" and \"below\" stand alone or with \"body\"; give modes and nodes as two entries "
               "of the list");
     if (modes && method.contains("adaptive"))
-      problem(pointer, "modes are not supported together with \"adaptive\"; remove one of them");
+      problem(pointer,
+              "modes, which are the default, are not supported together with \"adaptive\"; name nodes, such "
+              "as [{\"auto\": 8}]");
   }
 }
 

@@ -263,7 +263,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"normal", with(", \"events\": [{\"time\": 1, \"normal\": [0, 0, 0]}]"),
               "a normal must not be zero"},
         Wrong{"dynamic", with(", \"method\": {\"type\": \"conjac\", \"adaptive\": {}}"),
-              "/method/dynamic: is missing; \"adaptive\" switches the nodes that it names"},
+              "modes, which are the default, are not supported together with \"adaptive\"; name nodes"},
         Wrong{"auto", with(", \"method\": {\"type\": \"conjac\", \"dynamic\": {\"auto\": 3, \"ids\": [1]}}"),
               "stands alone"},
         Wrong{"othermethod", with(", \"method\": {\"gamma\": 1}"),

@@ -199,7 +199,8 @@ TEST(Methods, ScenesAreCheckedAgainstWhatAMethodCanDo) {
     return loaded.problems.empty() ? std::string() : to_string(loaded.problems[0]);
   };
   const std::string bar = R"("bodies": [{"mesh": {"shape": "bar"}}])";
-  const std::string bones = R"("bones": [{"name": "b", "head": [0, 0, 0], "tail": [0, 0, 1]}], )";
+  const std::string bones =
+      R"("bones": [{"name": "b", "head": [0, 0, 0], "tail": [0, 0, 1], "radius": 0.1}], )";
   const std::string links = R"("links": [{"name": "a", "shapes": {"shape": "box", "size": [1, 1, 1]}}])";
   for (const Method* m : methods()) {
     const std::string head = R"({"limber": 1, "method": {"type": ")" + std::string(m->spec.name) + "\"" +
