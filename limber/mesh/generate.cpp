@@ -357,12 +357,13 @@ void make_delaunay(TriMesh& mesh) {
       const auto other = left.find({edge.second, edge.first});
       if (edge.first > edge.second || other == left.end() || touched[t] || touched[other->second]) continue;
       Tri &one = mesh.triangles[t], &two = mesh.triangles[other->second];
-      const auto apex = [&](const Tri& tri) {
+      const Index a = edge.first, b = edge.second;
+      const auto apex = [a, b](const Tri& tri) {
         for (const Index i : tri)
-          if (i != edge.first && i != edge.second) return i;
+          if (i != a && i != b) return i;
         return tri[0];
       };
-      const Index a = edge.first, b = edge.second, c = apex(one), d = apex(two);
+      const Index c = apex(one), d = apex(two);
       if (!in_circle(x[a], x[b], x[c], x[d])) continue;
       if (!(turn(x[a], x[d], x[c]) > 0 && turn(x[d], x[b], x[c]) > 0)) continue;
       touched[t] = touched[other->second] = 1;
