@@ -378,8 +378,8 @@ void add_part(const StepReport& part, StepReport& sum) {
   for (const auto& [name, count] : sum.fallbacks) next.fallbacks[name] += count;
   next.warnings.insert(next.warnings.begin(), sum.warnings.begin(), sum.warnings.end());
   for (const auto& [name, seconds] : sum.phases) {
-    const auto same =
-        std::find_if(next.phases.begin(), next.phases.end(), [&](const auto& p) { return p.first == name; });
+    const auto same = std::find_if(next.phases.begin(), next.phases.end(),
+                                   [&, &phase = name](const auto& p) { return p.first == phase; });
     if (same != next.phases.end())
       same->second += seconds;
     else
