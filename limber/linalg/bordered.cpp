@@ -51,4 +51,23 @@ void BorderedSolver::solve(const VecX& f, const VecX& g, VecX& u, VecX& q) const
   u = x.col(0);
 }
 
+void BorderedSolver::round_to_single() {
+  if (blocks_ == 0) return;
+  cholesky_.round_to_single();
+  if (Z_.cols() == 0) return;
+  RowMatX none;
+  cholesky_.extend_from_tail(MatX(0, 0), Z_, none, X_);
+}
+
+// u = K^-1 f - K^-1 C q, q = S^-1 (g - C^T K^-1 f)
+void BorderedSolver::solve_rounded(const VecX& f, const VecX& g, VecX& u, VecX& q) const {
+  if (blocks_ == 0) return solve(f, g, u, q);
+  u = f;
+  cholesky_.solve_rounded(u);
+  q.resize(g.size());
+  if (g.size() == 0) return;
+  q = schur_.solve(g - X_.transpose() * f);
+  u.noalias() -= X_ * q;
+}
+
 }  // namespace limber

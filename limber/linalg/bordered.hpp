@@ -24,6 +24,10 @@ class BorderedSolver {
 
   // One pass over the factor of K for each half.
   void solve(const VecX& f, const VecX& g, VecX& u, VecX& q) const;
+  // The same with the factor of K rounded to single precision, for preconditioners: half of the memory to
+  // read. round_to_single() first, after every change of the factor.
+  void round_to_single();
+  void solve_rounded(const VecX& f, const VecX& g, VecX& u, VecX& q) const;
 
   const CholeskyStats& stats() const { return cholesky_.stats(); }
 
@@ -33,6 +37,7 @@ class BorderedSolver {
   Index blocks_ = 0;
   FactorStatus status_;
   MatX Z_;  // L^-1 P C, rows in the order of elimination
+  MatX X_;  // K^-1 C, if asked for
   DenseCholesky<Eigen::Dynamic> schur_;
 };
 

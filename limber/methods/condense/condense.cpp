@@ -40,7 +40,9 @@ class Condense final : public Stepper {
         subspace_(train_subspace(model, skeleton_, skinning_, training_poses(model, skeleton_, options_),
                                  options_, preparation)),
         oracle_(model, skeleton_, options_),
-        system_(model, skeleton_, subspace_, options_) {
+        system_(model, skeleton_, subspace_, options_, [this, &model](double t, SkinnedBody& out) {
+          skinning_.pose(bone_poses(*model.scene, skeleton_, t), out);
+        }) {
     free_ = static_cast<Index>(std::count(skeleton_.bone_of_node.begin(), skeleton_.bone_of_node.end(), -1));
     preparation.say(
         fmt::format("{}: {} columns, {} cubature points; error of their forces {:.2g} %, of unseen "
@@ -55,6 +57,7 @@ class Condense final : public Stepper {
     clock_.reset();
     switches_ = {};
     CondenseMemory& memory = begin(model, state);
+    system_.begin_step();
     skin(model, in);
     const std::vector<std::uint8_t> before = memory.full;
     std::vector<std::uint8_t> region;
@@ -131,6 +134,11 @@ class Condense final : public Stepper {
       return wrong_size("anchor", m->anchor.size(), m->q.size());
     if (m->local_velocity.size() != (options_.dynamics ? 3 * n : 0))
       return wrong_size("local_velocity", m->local_velocity.size(), options_.dynamics ? 3 * n : 0);
+    const RegionFactor& factor = m->factor;
+    if (factor.x.size() != 0 && factor.x.size() != 3 * n)
+      return wrong_size("factor_x", factor.x.size(), 3 * n);
+    if (size(factor.contact_value) != 9 * size(factor.contact_block))
+      return wrong_size("factor_contact_value", size(factor.contact_value), 9 * size(factor.contact_block));
     if (!m->q.allFinite() || !m->anchor.allFinite() || !m->local_velocity.allFinite() ||
         !std::isfinite(m->speed) || !std::isfinite(m->change))
       return "a number of the subspace is not finite";
@@ -247,6 +255,7 @@ class Condense final : public Stepper {
       ++switches_.exact_points;
     }
     region_changed_ |= changed;
+    if (changed) memory.factor.forget();
     memory.full = std::move(region);
   }
 
@@ -296,6 +305,7 @@ class Condense final : public Stepper {
       auto phase = clock_.phase("pose");
       HybridStep s;
       s.skin = &after_;
+      s.t = in.t + in.h;
       s.load = external_force(model, in);
       s.activation = in.activation;
       if (options_.dynamics) {
@@ -315,13 +325,13 @@ class Condense final : public Stepper {
     }
     guess_.resize(0);
     guess_q_.resize(0);
-    NewtonReport r = system_.solve(clock_);
+    NewtonReport r = system_.solve(memory.factor, clock_);
     for (int k = 0; r.converged && system_.revise_friction(); ++k) {
       if (k == kCondenseRevisions) {
         ++r.fallbacks["friction_unsettled"];
         break;
       }
-      const NewtonReport again = system_.solve(clock_);
+      const NewtonReport again = system_.solve(memory.factor, clock_);
       add(again, r);
       r.converged = again.converged;
     }
@@ -340,6 +350,7 @@ class Condense final : public Stepper {
     sum.iterations += r.iterations;
     sum.factorizations += r.factorizations;
     sum.evaluations += r.evaluations;
+    sum.pcg += r.pcg;
     sum.residual = r.residual;
     sum.elastic = r.elastic;
     sum.inverted = r.inverted;
@@ -365,6 +376,7 @@ class Condense final : public Stepper {
     state.v = (x - state.x) / in.h;
     state.x = x;
     if (system_.q().size() > 0) memory.q = system_.q();
+    system_.end_step(memory.factor);
   }
 
   void count_switches(const std::vector<std::uint8_t>& before, const std::vector<std::uint8_t>& now) {
@@ -384,6 +396,7 @@ class Condense final : public Stepper {
     report.extra["deactivated"] = switches_.deactivated;
     report.extra["factorizations"] = solved.factorizations;
     report.extra["force_evaluations"] = solved.evaluations;
+    if (options_.solver == RegionSolver::kPcg) report.extra["pcg_iterations"] = solved.pcg;
     if (switches_.full_space > 0) report.fallbacks["full_space"] = switches_.full_space;
     if (switches_.exact_points > 0) report.fallbacks["exact_subspace_energy"] = switches_.exact_points;
     report_energy(model, state, solved.elastic, report);

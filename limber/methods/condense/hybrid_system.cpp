@@ -19,11 +19,12 @@ VecX gathered(const VecX& whole, std::span<const Index> nodes) {
 }  // namespace
 
 HybridSystem::HybridSystem(const Model& model, const Skeleton& skeleton, const Subspace& subspace,
-                           const CondenseOptions& options)
+                           const CondenseOptions& options, PoseAt pose_at)
     : model_(model),
       skeleton_(skeleton),
       subspace_(subspace),
       options_(options),
+      pose_at_(std::move(pose_at)),
       rounding_(fem::rounding(model.mesh, fem::rest_volume(*model.elements))),
       solver_({model.scene->solver, model.scene->ordering}) {}
 
@@ -71,6 +72,7 @@ void HybridSystem::set_region(const std::vector<std::uint8_t>& wanted, bool exac
   points_system_ = fem::ReducedAssembly();
   make_pattern();
   reduced_mass();
+  set_costs();
 }
 
 // Where the blocks of the active elements' stiffness go.
@@ -113,6 +115,8 @@ void HybridSystem::make_pattern() {
   }
   pattern_ = std::make_shared<const BlockPattern>(make_block_pattern(std::move(col_begin), std::move(row)));
   matrix_.K = BlockMatrix(pattern_);
+  contact_matrix_ = BlockMatrix();
+  made_from_ = {};
   solver_.analyze(*pattern_);
   std::vector<Index> place(at(model_.nodes()), -1);
   for (Index k = 0; k < full_nodes(); ++k) place[at(full_nodes_[at(k)])] = k;
@@ -317,40 +321,69 @@ void HybridSystem::evaluate(Point& p) {
 }
 
 void HybridSystem::assemble(fem::Projection projection) {
+  assemble_elastic(x_, Wb_, Gp_, stiffness_, step_.inertia, step_.activation, projection);
+  collect_contact_blocks();
+  add_contact_blocks(contact_block_, contact_value_);
+}
+
+void HybridSystem::assemble_elastic(const VecX& x, const MatX& Wb, const VelocityMap& Gp, double stiffness,
+                                    double inertia, const std::vector<double>& activation,
+                                    fem::Projection projection) {
   const Eigen::Index r = q_.size();
   std::fill(matrix_.K.values.begin(), matrix_.K.values.end(), 0.0);
   matrix_.C.setZero(3 * static_cast<Eigen::Index>(full_nodes()), r);
   matrix_.D.setZero(r, r);
   if (active_) {
-    fem::assemble(*active_->elements, active_->gather(x_), step_.activation, active_system_, projection);
+    fem::assemble(*active_->elements, active_->gather(x), activation, active_system_, projection);
     const BlockMatrix& K = active_system_.K;
-    for (const Part& part : inner_) matrix_.K.block(part.to) = stiffness_ * K.block(part.block);
+    for (const Part& part : inner_) matrix_.K.block(part.to) = stiffness * K.block(part.block);
     if (r > 0) {
-      const auto rows = [&](Index e) { return Wb_.middleRows<3>(3 * static_cast<Eigen::Index>(e)); };
+      const auto rows = [&](Index e) { return Wb.middleRows<3>(3 * static_cast<Eigen::Index>(e)); };
       for (const Coupling& c : border_)
         matrix_.C.middleRows<3>(3 * static_cast<Eigen::Index>(c.i)).noalias() +=
-            stiffness_ * (c.transposed ? Mat3(K.block(c.block).transpose()) : Mat3(K.block(c.block))) *
+            stiffness * (c.transposed ? Mat3(K.block(c.block).transpose()) : Mat3(K.block(c.block))) *
             rows(c.j);
-      MatX Y = MatX::Zero(Wb_.rows(), r);
+      MatX Y = MatX::Zero(Wb.rows(), r);
       for (const Coupling& c : corner_) {
         Y.middleRows<3>(3 * static_cast<Eigen::Index>(c.i)).noalias() += K.block(c.block) * rows(c.j);
         if (c.i != c.j)
           Y.middleRows<3>(3 * static_cast<Eigen::Index>(c.j)).noalias() +=
               K.block(c.block).transpose() * rows(c.i);
       }
-      if (Y.rows() > 0) matrix_.D += stiffness_ * tall_product(Wb_, Y);
+      if (Y.rows() > 0) matrix_.D += stiffness * tall_product(Wb, Y);
     }
   }
   if (points_ && r > 0) {
-    fem::assemble(*points_, Gp_, x_, step_.activation, points_system_, projection);
-    matrix_.D += stiffness_ * points_system_.K.D;
+    fem::assemble(*points_, Gp, x, activation, points_system_, projection);
+    matrix_.D += stiffness * points_system_.K.D;
   }
-  if (step_.inertia > 0) {
+  if (inertia > 0) {
     for (Index k = 0; k < full_nodes(); ++k)
-      matrix_.K.block(pattern_->col_begin[at(k)]).diagonal() += step_.inertia * node(full_mass_, k);
-    if (r > 0) matrix_.D += step_.inertia * mass_;
+      matrix_.K.block(pattern_->col_begin[at(k)]).diagonal() += inertia * node(full_mass_, k);
+    if (r > 0) matrix_.D += inertia * mass_;
   }
-  if (contact_) contact_->add_stiffness(xf_, matrix_.K);
+}
+
+// What contacts add to K_ff at the present unknowns, block by block: a record of the factor keeps it.
+void HybridSystem::collect_contact_blocks() {
+  contact_block_.clear();
+  contact_value_.clear();
+  if (!contact_) return;
+  if (contact_matrix_.pattern != pattern_) contact_matrix_ = BlockMatrix(pattern_);
+  contact_->add_stiffness(xf_, contact_matrix_);
+  for (Index k = 0; k < full_nodes(); ++k) {
+    const Index b = pattern_->col_begin[at(k)];
+    auto block = contact_matrix_.block(b);
+    if (block.isZero(0)) continue;
+    contact_block_.push_back(b);
+    contact_value_.insert(contact_value_.end(), block.data(), block.data() + 9);
+    block.setZero();
+  }
+}
+
+void HybridSystem::add_contact_blocks(std::span<const std::int64_t> blocks, std::span<const double> values) {
+  for (std::size_t k = 0; k < blocks.size(); ++k)
+    matrix_.K.block(static_cast<Index>(blocks[k])) += Eigen::Map<const Mat3>(values.data() + 9 * k);
 }
 
 bool HybridSystem::factor(fem::Projection projection) {

@@ -21,8 +21,10 @@
 #include <limber/fem/plan.hpp>
 #include <limber/fem/rounding.hpp>
 #include <limber/linalg/bordered.hpp>
+#include <limber/methods/condense/memory.hpp>
 #include <limber/methods/condense/subspace.hpp>
 
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -31,6 +33,7 @@ namespace limber::condense {
 // What the energy of a step consists of besides positions.
 struct HybridStep {
   const SkinnedBody* skin = nullptr;  // at the end of the step
+  double t = 0;                       // of the pose [s]
   VecX load;                          // on all nodes [N]
   double inertia = 0;                 // w [1/s^2]; 0: quasistatic
   VecX target;                        // x at which the inertial part is least; empty: quasistatic
@@ -42,17 +45,20 @@ struct HybridStep {
 struct NewtonReport {
   bool converged = false;
   std::string why;
-  int iterations = 0, factorizations = 0, evaluations = 0;
+  int iterations = 0, factorizations = 0, evaluations = 0, pcg = 0;
   double first_residual = 0, residual = 0;  // [N]
   double elastic = 0;                       // energy as the hybrid has it [J]
   Index inverted = 0;                       // among the elements that are looked at
   std::map<std::string, int> fallbacks;
 };
 
+// The skinned body at a time.
+using PoseAt = std::function<void(double t, SkinnedBody& out)>;
+
 class HybridSystem {
  public:
   HybridSystem(const Model& model, const Skeleton& skeleton, const Subspace& subspace,
-               const CondenseOptions& options);
+               const CondenseOptions& options, PoseAt pose_at);
 
   // 1 for nodes that are in full space; those fixed to bones are not, whatever it says. `exact`: all elements
   // of T_s instead of cubature points. Nothing is made anew where nothing changes.
@@ -95,20 +101,45 @@ class HybridSystem {
   const ReducedMatrix& matrix() const { return matrix_; }
   const BorderedSolver& solver() const { return solver_; }
 
-  NewtonReport solve(PhaseClock& clock);
+  // Goes down the energy to where its gradient vanishes. `record`: what the kept factor was made from.
+  NewtonReport solve(RegionFactor& record, PhaseClock& clock);
+  // Around every step; the end only after it has succeeded.
+  void begin_step() { step_cost_ = cost_before_ = 0; }
+  void end_step(RegionFactor& record) const;
 
   // Positions of all nodes.
   VecX positions() const;
 
  private:
+  struct Run;  // one call of solve()
+  enum class End { kConverged, kLimit, kNoDescent, kBroken };
+
   void make_pattern();
-  void assemble(fem::Projection projection);
   void reduced_mass();
+  void assemble(fem::Projection projection);
+  void assemble_elastic(const VecX& x, const MatX& Wb, const VelocityMap& Gp, double stiffness,
+                        double inertia, const std::vector<double>& activation, fem::Projection projection);
+  void collect_contact_blocks();
+  void add_contact_blocks(std::span<const std::int64_t> blocks, std::span<const double> values);
+
+  void set_costs();
+  bool small_region() const;
+  bool fits_pattern(const RegionFactor& record) const;
+  bool keep_factor(Run& run);
+  bool recall(Run& run);
+  bool make_factor(Run& run);
+  void precondition(VecX& z) const;
+  bool search_along(Run& run, const VecX& d);
+  bool direct_direction(Run& run, VecX& d);
+  bool pcg_direction(Run& run, VecX& d);
+  End newton(Run& run);
+  End lbfgs(Run& run);
 
   const Model& model_;
   const Skeleton& skeleton_;
   const Subspace& subspace_;
   const CondenseOptions& options_;
+  const PoseAt pose_at_;
   fem::Rounding rounding_;
 
   // Of the region.
@@ -151,6 +182,19 @@ class HybridSystem {
   fem::ReducedAssembly points_system_;
   VecX contact_force_;
   ReducedMatrix matrix_;
+  BlockMatrix contact_matrix_;  // zero between two calls
+  std::vector<std::int64_t> contact_block_;
+  std::vector<double> contact_value_;
+
+  // The kept factor, and what operations cost, in units of an arbitrary second.
+  RegionFactor made_from_;
+  std::vector<Mat3> factor_R_;  // of the full nodes, in the pose that it was made in
+  bool fresh_ = false;          // it was made in the pose of this step
+  struct Costs {
+    double assemble = 0, force = 0, factor = 0, solve = 0, multiply = 0, vectors = 0;
+  } cost_;
+  double step_cost_ = 0, cost_before_ = 0;  // of the current step, and of it before the factor was made
+  Point trial_;
 };
 
 }  // namespace limber::condense

@@ -8,6 +8,27 @@
 
 namespace limber::condense {
 
+// What the kept factor of the region was made from, so that a restart makes the same one again.
+struct RegionFactor {
+  VecX x;                // all nodes then [m]; empty: there is none
+  double t = 0;          // of the pose [s]
+  double inertia = 0;    // weight of the masses [1/s^2]
+  double stiffness = 1;  // of the elastic part
+  std::vector<double> activation;
+  std::int64_t projected = 0;               // elements were made positive semi-definite
+  std::vector<std::int64_t> contact_block;  // what contacts added: blocks of the region's pattern,
+  std::vector<double> contact_value;        // nine numbers each [N/m]
+  std::int64_t steps = 0;                   // that it has served
+  double cost = 0, last_cost = 0;           // of all these steps and of the last one, by operation counts
+  double fresh_rate = 3;                    // mean decrease of log |r| per iteration with new factors
+
+  void forget() {
+    const double rate = fresh_rate;
+    *this = {};
+    fresh_rate = rate;
+  }
+};
+
 struct CondenseMemory {
   std::int64_t subspace = 0;       // hash of basis and points that all this belongs to
   VecX q;                          // coordinates of the subspace; empty: no step yet
@@ -16,6 +37,7 @@ struct CondenseMemory {
   VecX anchor;                     // reduced force that stands for points that are switched off [N]
   VecX local_velocity;             // bdf1, 3n: rate of the displacement in the skinned frame [m/s]
   double speed = 0, change = 0;    // bdf1: means over the full nodes [m/s, m/s^2]
+  RegionFactor factor;
 
   template <class M, class Visitor>
   static void visit(M& m, Visitor&& visitor) {
@@ -27,6 +49,18 @@ struct CondenseMemory {
     visitor("local_velocity", m.local_velocity);
     visitor("speed", m.speed);
     visitor("change", m.change);
+    visitor("factor_x", m.factor.x);
+    visitor("factor_t", m.factor.t);
+    visitor("factor_inertia", m.factor.inertia);
+    visitor("factor_stiffness", m.factor.stiffness);
+    visitor("factor_activation", m.factor.activation);
+    visitor("factor_projected", m.factor.projected);
+    visitor("factor_contact_block", m.factor.contact_block);
+    visitor("factor_contact_value", m.factor.contact_value);
+    visitor("factor_steps", m.factor.steps);
+    visitor("factor_cost", m.factor.cost);
+    visitor("factor_last_cost", m.factor.last_cost);
+    visitor("factor_fresh_rate", m.factor.fresh_rate);
   }
 };
 

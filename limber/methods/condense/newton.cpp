@@ -1,6 +1,17 @@
-// Newton's method on the hybrid energy (Algorithm 1 of the paper, with a line search and with the exact
-// second derivative wherever that is positive definite).
+// The solver of a step's hybrid energy (Algorithm 1 of the paper, with a line search and with the exact
+// second derivative wherever that is positive definite), in three ways:
+//
+//   direct   a factor of the bordered matrix in every Newton iteration
+//   pcg      conjugate gradients on that matrix, preconditioned by a factor that is kept
+//   l-bfgs   the kept factor instead of the matrix, corrected by L-BFGS; a new one where that looks cheaper
+//
+// A kept factor serves as long as the region stays, over steps. It turns with the skeleton: with R of its own
+// pose and R' of this one, K' is taken for Q K Q^T, Q = R' R^T node by node; coordinates of the subspace are
+// in the turning frames already. "Cheaper" is judged by operation and iteration counts, never by a clock, so
+// that a run is the same bits however busy the machine is.
+#include <limber/linalg/lbfgs.hpp>
 #include <limber/linalg/line_search.hpp>
+#include <limber/linalg/pcg.hpp>
 #include <limber/methods/condense/hybrid_system.hpp>
 
 #include <fmt/format.h>
@@ -10,86 +21,377 @@ namespace {
 
 constexpr double kShortestHybridStep = 1e-10;
 constexpr double kLooseEnd =
-    1e2;  // where nothing leads down any more: times the tolerance that is good enough
+    1e2;                   // where nothing leads down any more: times the tolerance that is good enough
+constexpr int kPairs = 8;  // of L-BFGS
+constexpr double kCheapFactor = 2;         // evaluations that the factor of a small region costs, at most
+constexpr double kHybridRenewal = 1.5;     // how much cheaper a new factor must look
+constexpr double kLeastHybridRate = 0.05;  // of log |r| per iteration that a new factor is trusted with
+constexpr double kHybridPcgTolerance = 1e-2;
+constexpr int kHybridPcgLimit = 200;
+
+bool same_factor(const RegionFactor& a, const RegionFactor& b) {
+  return a.x.size() == b.x.size() && a.x == b.x && a.t == b.t && a.projected == b.projected &&
+         a.contact_block == b.contact_block && a.contact_value == b.contact_value;
+}
 
 }  // namespace
 
-NewtonReport HybridSystem::solve(PhaseClock& clock) {
+struct HybridSystem::Run {
+  RegionFactor& record;
+  PhaseClock& clock;
+  Point now;
   NewtonReport report;
-  Point now, next;
+  double target = 0;      // [N]
+  bool fresh = false;     // the factor was made in this solve
+  bool distrust = false;  // the exact matrix gave a direction that leads nowhere
+
+  bool converged() const { return now.norm <= target; }
+  VecX gradient() const {
+    VecX g(now.rf.size() + now.rs.size());
+    g << now.rf, now.rs;
+    return g;
+  }
+};
+
+// Measured on one core (docs/methods/condense.md): an element, a factor and a solve as in `implicit`; a
+// column of the border is half a solve, of several at once.
+void HybridSystem::set_costs() {
+  const double nodes = full_nodes(), r = all_full() ? 0.0 : static_cast<double>(subspace_.columns());
+  const double elements = active_elements() + points();
+  cost_ = {};
+  cost_.assemble =
+      0.18e-6 * elements + 2e-9 * r * r * points() + 10e-9 * r * static_cast<double>(border_.size());
+  cost_.force = 0.05e-6 * elements;
+  if (full_nodes() > 0) {
+    const CholeskyStats& stats = solver_.stats();
+    cost_.factor = stats.flops / 45e9 + (5.5e-9 + 0.5e-9 * r) * stats.nnz;
+    cost_.solve = 0.9e-9 * stats.nnz;
+  }
+  cost_.multiply = 9e-9 * static_cast<double>(pattern_->blocks()) + 1e-9 * 6 * nodes * r;
+  cost_.vectors = 80e-9 * 3 * nodes;
+}
+
+bool HybridSystem::small_region() const {
+  return cost_.assemble + cost_.factor < kCheapFactor * (cost_.solve + cost_.force + cost_.vectors);
+}
+
+NewtonReport HybridSystem::solve(RegionFactor& record, PhaseClock& clock) {
+  Run run{record, clock, {}, {}, 0, false, false};
+  NewtonReport& report = run.report;
   {
     auto phase = clock.phase("force");
-    evaluate(now);
+    evaluate(run.now);
     ++report.evaluations;
+    step_cost_ += cost_.force;
   }
-  report.first_residual = report.residual = now.norm;
-  if (!now.finite) {
-    report.why = fmt::format("element {} gave a force that is not finite", now.first_bad);
+  report.first_residual = report.residual = run.now.norm;
+  if (!run.now.finite) {
+    report.why = fmt::format("element {} gave a force that is not finite", run.now.first_bad);
     return report;
   }
-  const double tolerance = std::max(options_.relative * now.norm, options_.absolute);
-  VecX df, dq;
-  for (;; ++report.iterations) {
-    report.residual = now.norm;
-    report.elastic = now.elastic;
-    report.inverted = now.inverted;
-    if (now.norm <= std::max(tolerance, now.rounding)) {
-      report.converged = true;
-      return report;
-    }
-    if (report.iterations == options_.max_iterations) {
+  run.target = std::max({options_.relative * run.now.norm, options_.absolute, run.now.rounding});
+  fresh_ = made_from_.t == step_.t && made_from_.x.size() > 0;
+  End end = End::kConverged;
+  if (!run.converged()) {
+    const bool direct = full_nodes() == 0 || options_.solver == RegionSolver::kDirect ||
+                        (options_.solver == RegionSolver::kAuto && small_region());
+    end = direct || options_.solver == RegionSolver::kPcg ? newton(run) : lbfgs(run);
+  }
+  report.residual = run.now.norm;
+  report.elastic = run.now.elastic;
+  report.inverted = run.now.inverted;
+  report.converged = end == End::kConverged;
+  switch (end) {
+    case End::kConverged:
+      break;
+    case End::kLimit:
       report.why = fmt::format("not converged after {} iterations: the residual is {:.3g} N, was {:.3g} N",
-                               report.iterations, now.norm, report.first_residual);
-      return report;
-    }
-    bool down = false;
-    for (const fem::Projection projection : {fem::Projection::kNone, fem::Projection::kPsd}) {
-      {
-        auto phase = clock.phase("assemble");
-        assemble(projection);
-      }
-      {
-        auto phase = clock.phase("factor");
-        ++report.factorizations;
-        if (!solver_.factor(matrix_.K, matrix_.C, matrix_.D)) {
-          ++report.fallbacks[projection == fem::Projection::kNone ? "projected_matrix" : "singular_matrix"];
-          continue;
-        }
-      }
-      auto phase = clock.phase("solve");
-      solver_.solve(-now.rf, -now.rs, df, dq);
-      down = now.rf.dot(df) + now.rs.dot(dq) < 0;
-      if (down) break;
-    }
-    if (!down) {
+                               report.iterations, run.now.norm, report.first_residual);
+      break;
+    case End::kNoDescent:
+      report.converged = run.now.norm <= kLooseEnd * run.target;
+      if (report.converged)
+        ++report.fallbacks["flat_energy"];
+      else
+        report.why = fmt::format("no way down; the residual is {:.3g} N", run.now.norm);
+      break;
+    case End::kBroken:
       report.why = fmt::format("the matrix is not positive definite ({})",
                                solver_.status().node < 0
                                    ? std::string("in the subspace")
                                    : fmt::format("at node {}", full_nodes_[at(solver_.status().node)]));
-      return report;
-    }
-    auto phase = clock.phase("force");
-    const VecX xf = xf_, q = q_;
-    const auto line = [&](const Point& p) {
-      return LinePoint{p.energy, p.finite ? p.rf.dot(df) + p.rs.dot(dq) : 0.0, p.scale, p.finite};
-    };
-    const double length = line_search(line(now), kShortestHybridStep, [&](double tried) {
-      place(xf + tried * df, q.size() > 0 ? VecX(q + tried * dq) : q);
-      evaluate(next);
-      ++report.evaluations;
-      return line(next);
-    });
-    if (length == 0) {
-      place(xf, q);
-      report.converged = now.norm <= kLooseEnd * std::max(tolerance, now.rounding);
-      if (report.converged)
-        ++report.fallbacks["flat_energy"];
-      else
-        report.why = fmt::format("no way down; the residual is {:.3g} N", now.norm);
-      return report;
-    }
-    std::swap(now, next);
+      break;
   }
+  return report;
+}
+
+// Moves the unknowns along d until the energy has fallen enough.
+bool HybridSystem::search_along(Run& run, const VecX& d) {
+  auto phase = run.clock.phase("force");
+  const Eigen::Index nf = xf_.size();
+  const VecX xf = xf_, q = q_;
+  const auto line = [&](const Point& p) {
+    return LinePoint{p.energy, p.finite ? p.rf.dot(d.head(nf)) + p.rs.dot(d.tail(q.size())) : 0.0, p.scale,
+                     p.finite};
+  };
+  const double length = line_search(line(run.now), kShortestHybridStep, [&](double tried) {
+    place(xf + tried * d.head(nf), q.size() > 0 ? VecX(q + tried * d.tail(q.size())) : q);
+    evaluate(trial_);
+    ++run.report.evaluations;
+    step_cost_ += cost_.force;
+    return line(trial_);
+  });
+  if (length == 0) {
+    place(xf, q);
+    return false;
+  }
+  std::swap(run.now, trial_);
+  return true;
+}
+
+HybridSystem::End HybridSystem::newton(Run& run) {
+  const bool pcg = options_.solver == RegionSolver::kPcg && full_nodes() > 0;
+  if (pcg && !keep_factor(run)) return End::kBroken;
+  VecX d;
+  for (; !run.converged(); ++run.report.iterations) {
+    if (run.report.iterations == options_.max_iterations) return End::kLimit;
+    if (!(pcg ? pcg_direction(run, d) : direct_direction(run, d))) return End::kBroken;
+    if (search_along(run, d))
+      run.distrust = false;
+    else if (std::exchange(run.distrust, true))
+      return End::kNoDescent;
+  }
+  return End::kConverged;
+}
+
+bool HybridSystem::direct_direction(Run& run, VecX& d) {
+  // The factor is this iteration's and nobody else's.
+  run.record.forget();
+  made_from_ = {};
+  for (const fem::Projection projection : {fem::Projection::kNone, fem::Projection::kPsd}) {
+    if (run.distrust && projection == fem::Projection::kNone) continue;
+    {
+      auto phase = run.clock.phase("assemble");
+      assemble(projection);
+    }
+    {
+      auto phase = run.clock.phase("factor");
+      ++run.report.factorizations;
+      if (!solver_.factor(matrix_.K, matrix_.C, matrix_.D)) {
+        ++run.report.fallbacks[projection == fem::Projection::kNone ? "projected_matrix" : "singular_matrix"];
+        continue;
+      }
+    }
+    auto phase = run.clock.phase("solve");
+    VecX df, dq;
+    solver_.solve(-run.now.rf, -run.now.rs, df, dq);
+    d.resize(df.size() + dq.size());
+    d << df, dq;
+    if (run.now.rf.dot(df) + run.now.rs.dot(dq) < 0) return true;
+  }
+  return false;
+}
+
+// Conjugate gradients notice where the matrix is not positive definite.
+bool HybridSystem::pcg_direction(Run& run, VecX& d) {
+  const VecX b = -run.gradient();
+  const Eigen::Index nf = xf_.size(), r = q_.size();
+  for (const bool renewed : {false, true}) {
+    for (const fem::Projection projection : {fem::Projection::kNone, fem::Projection::kPsd}) {
+      if (run.distrust && projection == fem::Projection::kNone) continue;
+      {
+        auto phase = run.clock.phase("assemble");
+        assemble(projection);
+        step_cost_ += cost_.assemble;
+      }
+      auto phase = run.clock.phase("solve");
+      VecX head, y;
+      const Product product = [&](const VecX& p, VecX& out) {
+        head = p.head(nf);
+        multiply(matrix_.K, head, y);
+        out.resize(p.size());
+        out.head(nf) = y;
+        if (r == 0) return;
+        out.head(nf).noalias() += matrix_.C * p.tail(r);
+        out.tail(r).noalias() = matrix_.C.transpose() * head + matrix_.D * p.tail(r);
+      };
+      const PcgResult result = pcg(
+          product, b, [&](VecX& z) { precondition(z); }, kHybridPcgTolerance, kHybridPcgLimit, d);
+      run.report.pcg += result.iterations;
+      step_cost_ += result.iterations * (cost_.solve + cost_.multiply);
+      if (result.converged) return true;
+      if (projection == fem::Projection::kNone) ++run.report.fallbacks["projected_matrix"];
+    }
+    if (renewed) break;
+    ++run.report.fallbacks["renewed_factor"];
+    if (!make_factor(run)) return false;
+  }
+  return run.gradient().dot(d) < 0;
+}
+
+HybridSystem::End HybridSystem::lbfgs(Run& run) {
+  if (!keep_factor(run)) return End::kBroken;
+  VecX d;
+  Lbfgs pairs(kPairs);
+  ResidualProgress progress(run.now.norm);
+  const double iteration = cost_.solve + cost_.force + cost_.vectors;
+  const double price = cost_.assemble + cost_.factor;
+  // What a new factor brought, from when it was made until it was given up or no longer needed.
+  const auto learn = [&] {
+    if (run.fresh && progress.steps() > 0)
+      run.record.fresh_rate =
+          std::max(kLeastHybridRate, 0.5 * (run.record.fresh_rate + progress.mean_rate()));
+  };
+  for (int i = 0; !run.converged(); ++i) {
+    if (run.report.iterations == options_.max_iterations) return End::kLimit;
+    bool renew = false;
+    if (progress.steps() >= 2) {
+      // Go on with this factor, or pay for a new one and converge at the rate that new ones had.
+      const double stay = progress.remaining(run.target) * iteration;
+      const double left = std::log(run.now.norm / run.target);
+      const double with_new = price + left / run.record.fresh_rate * iteration;
+      // Where |r| goes up and down, or where this factor was new itself, rates promise nothing: then a factor
+      // must have been worked with for as long as one costs.
+      const bool predictable = progress.steady() && !run.fresh;
+      renew = kHybridRenewal * with_new < stay &&
+              (predictable || progress.steps() * iteration >= kHybridRenewal * price);
+    }
+    const VecX before = run.gradient();
+    if (!renew) {
+      {
+        auto phase = run.clock.phase("solve");
+        d = -before;
+        pairs.apply(d, [&](VecX& z) { precondition(z); });
+      }
+      ++run.report.iterations;
+      step_cost_ += cost_.solve + cost_.vectors;
+      const VecX xf = xf_, q = q_;
+      if (search_along(run, d)) {
+        VecX s(d.size());
+        s << xf_ - xf, q_ - q;
+        pairs.add(std::move(s), run.gradient() - before);
+        progress.add(run.now.norm);
+        run.distrust = false;
+        continue;
+      }
+      if (run.fresh && progress.steps() == 0 && std::exchange(run.distrust, true)) return End::kNoDescent;
+    }
+    ++run.report.fallbacks["renewed_factor"];
+    learn();
+    if (!make_factor(run)) return End::kBroken;
+    pairs.clear();
+    progress = ResidualProgress(run.now.norm);
+  }
+  learn();
+  return End::kConverged;
+}
+
+// Of a record from a file, too.
+bool HybridSystem::fits_pattern(const RegionFactor& record) const {
+  return std::all_of(record.contact_block.begin(), record.contact_block.end(),
+                     [&](std::int64_t b) { return b >= 0 && b < pattern_->blocks(); });
+}
+
+// Sees to a factor that the solve can begin with: the kept one, as long as a step with it costs less than the
+// mean over its life so far, or a new one.
+bool HybridSystem::keep_factor(Run& run) {
+  const RegionFactor& record = run.record;
+  const bool usable =
+      record.x.size() == x_.size() && record.inertia == step_.inertia && record.stiffness == stiffness_ &&
+      record.activation == step_.activation &&
+      (record.steps < 1 || record.last_cost * static_cast<double>(record.steps) <= record.cost);
+  return usable ? recall(run) : make_factor(run);
+}
+
+// Sees to it that the factor is what the record describes: it is not after a restart. That is not counted: it
+// was when it was made.
+bool HybridSystem::recall(Run& run) {
+  const RegionFactor& record = run.record;
+  if (same_factor(made_from_, record)) return true;
+  SkinnedBody skin;
+  pose_at_(record.t, skin);
+  const MatX Wb = q_.size() > 0 ? turned_rows(subspace_, skin, edge_nodes_) : MatX();
+  VelocityMap Gp;
+  if (points_) {
+    MatX Wp = turned_rows(subspace_, skin, point_nodes_);
+    const VecX zero = VecX::Zero(Wp.rows());
+    Gp = VelocityMap::from_columns(std::move(Wp), zero);
+  }
+  assemble_elastic(record.x, Wb, Gp, record.stiffness, record.inertia, record.activation,
+                   record.projected ? fem::Projection::kPsd : fem::Projection::kNone);
+  add_contact_blocks(record.contact_block, record.contact_value);
+  made_from_ = {};
+  if (!solver_.factor(matrix_.K, matrix_.C, matrix_.D)) return false;
+  solver_.round_to_single();
+  factor_R_.clear();
+  for (const Index i : full_nodes_) factor_R_.push_back(skin.R[at(i)]);
+  made_from_ = record;
+  fresh_ = record.t == step_.t;
+  return true;
+}
+
+bool HybridSystem::make_factor(Run& run) {
+  RegionFactor& record = run.record;
+  cost_before_ = step_cost_;
+  record.forget();
+  made_from_ = {};
+  for (const fem::Projection projection : {fem::Projection::kNone, fem::Projection::kPsd}) {
+    if (run.distrust && projection == fem::Projection::kNone) continue;
+    {
+      auto phase = run.clock.phase("assemble");
+      assemble(projection);
+    }
+    auto phase = run.clock.phase("factor");
+    ++run.report.factorizations;
+    step_cost_ += cost_.assemble + cost_.factor;
+    if (!solver_.factor(matrix_.K, matrix_.C, matrix_.D)) {
+      ++run.report.fallbacks[projection == fem::Projection::kNone ? "projected_matrix" : "singular_matrix"];
+      continue;
+    }
+    record.x = x_;
+    record.t = step_.t;
+    record.inertia = step_.inertia;
+    record.stiffness = stiffness_;
+    record.activation = step_.activation;
+    record.projected = projection == fem::Projection::kPsd;
+    record.contact_block = contact_block_;
+    record.contact_value = contact_value_;
+    made_from_ = record;
+    solver_.round_to_single();
+    factor_R_.clear();
+    for (const Index i : full_nodes_) factor_R_.push_back(step_.skin->R[at(i)]);
+    run.fresh = fresh_ = true;
+    return true;
+  }
+  return false;
+}
+
+void HybridSystem::end_step(RegionFactor& record) const {
+  if (record.x.size() == 0) return;
+  // Only what this factor is to blame for: not what came before it in the step in which it was made.
+  record.steps += 1;
+  record.cost += step_cost_ - cost_before_;
+  record.last_cost = step_cost_ - cost_before_;
+}
+
+void HybridSystem::precondition(VecX& z) const {
+  const Eigen::Index nf = xf_.size();
+  VecX f = z.head(nf), u, q;
+  const auto turn = [&](VecX& v, bool back) {
+    if (fresh_) return;
+    for (std::size_t k = 0; k < full_nodes_.size(); ++k) {
+      const Mat3& now = step_.skin->R[at(full_nodes_[k])];
+      auto own = node(v, static_cast<Index>(k));
+      if (back)
+        own = factor_R_[k] * (now.transpose() * own).eval();
+      else
+        own = now * (factor_R_[k].transpose() * own).eval();
+    }
+  };
+  turn(f, true);
+  solver_.solve_rounded(f, z.tail(q_.size()), u, q);
+  turn(u, false);
+  z << u, q;
 }
 
 }  // namespace limber::condense

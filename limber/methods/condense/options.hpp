@@ -20,6 +20,10 @@ struct GivenRegion {
   std::optional<double> until;  // [s]
 };
 
+// How a step's equations are solved: by a factor in every Newton iteration; by conjugate gradients with a
+// factor that is kept; by L-BFGS on a factor that is kept; or the cheaper of the first and the last.
+enum class RegionSolver { kAuto, kDirect, kPcg, kLbfgs };
+
 struct CondenseOptions {
   bool dynamics = false;         // implicit Euler instead of equilibrium at every step
   bool linear_skinning = false;  // instead of dual quaternions
@@ -47,6 +51,7 @@ struct CondenseOptions {
   std::vector<GivenRegion> given;
 
   // Newton's method and contact.
+  RegionSolver solver = RegionSolver::kAuto;
   double relative = 1e-6, absolute = 1e-6;  // of the residual; [N]
   int max_iterations = 100;
   double contact_damping = 0;  // [s]

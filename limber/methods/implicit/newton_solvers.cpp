@@ -1,10 +1,10 @@
 #include <limber/methods/implicit/newton_solvers.hpp>
 
 #include <limber/core/error.hpp>
+#include <limber/linalg/lbfgs.hpp>
 #include <limber/linalg/line_search.hpp>
 #include <limber/linalg/shifted_factor.hpp>
 #include <limber/methods/common/system.hpp>
-#include <limber/methods/implicit/lbfgs.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -34,34 +34,6 @@ bool same_factor(const FactorRecord& a, const FactorRecord& b) {
   return a.x.size() == b.x.size() && a.v.size() == b.v.size() && a.x == b.x && a.v == b.v && a.h == b.h &&
          a.t == b.t && a.gamma == b.gamma && a.fixed == b.fixed && a.activation == b.activation;
 }
-
-// Residual norms of one loop, and what they promise.
-class Progress {
- public:
-  explicit Progress(double norm) : log_{std::log(norm)} {}
-  void add(double norm) { log_.push_back(std::log(norm)); }
-  int steps() const { return static_cast<int>(log_.size()) - 1; }
-  // Mean decrease of log |r| per iteration over the last three.
-  double rate() const {
-    const int m = std::min(3, steps());
-    return m == 0 ? 0 : (log_[log_.size() - 1 - static_cast<std::size_t>(m)] - log_.back()) / m;
-  }
-  // It fell in each of the last three.
-  bool steady() const {
-    return steps() >= 3 && log_.end()[-4] > log_.end()[-3] && log_.end()[-3] > log_.end()[-2] &&
-           log_.end()[-2] > log_.end()[-1];
-  }
-  // The same over all of them.
-  double mean_rate() const { return steps() == 0 ? 0 : (log_.front() - log_.back()) / steps(); }
-  // Iterations still needed at the former rate.
-  double remaining(double target) const {
-    const double left = log_.back() - std::log(target);
-    return rate() > 0 ? left / rate() : std::numeric_limits<double>::infinity();
-  }
-
- private:
-  std::vector<double> log_;
-};
 
 }  // namespace
 
@@ -430,7 +402,7 @@ NewtonSolver::End NewtonSolver::newton(Run& run, int limit) {
 // Algorithm 5.3. Gives up early when the rate so far says that the limit will not be enough.
 NewtonSolver::End NewtonSolver::quasi(Run& run, int limit) {
   VecX d;
-  Progress progress(run.point.norm);
+  ResidualProgress progress(run.point.norm);
   while (!run.converged()) {
     const int i = progress.steps();
     if (i >= limit || (i >= 4 && i + progress.remaining(run.target) > 1.5 * limit)) return End::kLimit;
@@ -450,7 +422,7 @@ NewtonSolver::End NewtonSolver::quasi(Run& run, int limit) {
 NewtonSolver::End NewtonSolver::lbfgs(Run& run, int limit) {
   VecX d;
   Lbfgs pairs(options_.history);
-  Progress progress(run.point.norm);
+  ResidualProgress progress(run.point.norm);
   FactorRecord& record = run.record;
   bool fresh = fresh_;
   const double iteration = cost_.solve + cost_.force + cost_.vectors;
@@ -496,7 +468,7 @@ NewtonSolver::End NewtonSolver::lbfgs(Run& run, int limit) {
       if (!make_factor(run, run.x)) return End::kBroken;
       if (distrust_) with_contact_ = true;  // the record does not tell: it serves this step only
       pairs.clear();
-      progress = Progress(run.point.norm);
+      progress = ResidualProgress(run.point.norm);
       fresh = true;
       continue;
     }
