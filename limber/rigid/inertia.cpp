@@ -1,6 +1,7 @@
 #include <limber/rigid/inertia.hpp>
 
 #include <limber/core/error.hpp>
+#include <limber/core/point_inertia.hpp>
 #include <limber/linalg/dense.hpp>
 
 #include <fmt/core.h>
@@ -16,11 +17,6 @@ Inertia diagonal(double mass, double ix, double iy, double iz) {
   s.mass = mass;
   s.I = Vec3(ix, iy, iz).asDiagonal();
   return s;
-}
-
-// Inertia about a point at distance r from the centre of mass, less the one about the centre.
-Mat3 steiner(double mass, const Vec3& r) {
-  return mass * (r.squaredNorm() * Mat3::Identity() - r * r.transpose());
 }
 
 }  // namespace
@@ -91,7 +87,7 @@ Inertia mesh_inertia(const TriMesh& surface, double density) {
   s.mass = density * volume;
   s.com = first / volume;
   const Mat3 about_origin = density * (second.trace() * Mat3::Identity() - second);
-  s.I = about_origin - steiner(s.mass, s.com);
+  s.I = about_origin - point_inertia(s.mass, s.com);
   return s;
 }
 
@@ -104,7 +100,7 @@ Inertia combined(const Inertia& a, const Inertia& b) {
   s.mass = a.mass + b.mass;
   if (s.mass == 0) return s;
   s.com = (a.mass * a.com + b.mass * b.com) / s.mass;
-  s.I = a.I + steiner(a.mass, a.com - s.com) + b.I + steiner(b.mass, b.com - s.com);
+  s.I = a.I + point_inertia(a.mass, a.com - s.com) + b.I + point_inertia(b.mass, b.com - s.com);
   return s;
 }
 

@@ -238,7 +238,7 @@ constexpr Entry kEntries[] = {
     {.path = "/gears/*/ratio", .type = kNumber, .fallback = "1", .text = "Motion of a per motion of b; -1: two equal gear wheels that mesh."},
     {.path = "/gears/*/offset", .type = kNumber, .unit = "rad, m", .text = "Position of a where b is at zero; as at the start when absent."},
 
-    {.path = "/attachments", .type = kArray, .fallback = "[]", .text = "Nodes of soft bodies that move with links: muscles on bones. For vanilla, and for conjac with the time rule linear-implicit."},
+    {.path = "/attachments", .type = kArray, .fallback = "[]", .text = "Nodes of soft bodies that move with links: muscles on bones. For vanilla and conjac."},
     {.path = "/attachments/*", .type = kObject, .text = "Some nodes of one body on one link."},
     {.path = "/attachments/*/link", .type = kString, .required = true, .text = "Name of the link."},
     {.path = "/attachments/*/body", .type = kString, .text = "Name of the body; may be absent when there is only one."},

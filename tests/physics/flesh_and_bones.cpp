@@ -22,6 +22,8 @@ std::shared_ptr<const Scene> text(const std::string& json) {
   return std::make_shared<const Scene>(std::move(r.scene));
 }
 
+double total_energy(const Simulation& s) { return measure(s.model(), s.state(), {}).total(); }
+
 // A block of flesh, every node of it on a bone that swings.
 std::string pendulum(const std::string& method, double h) {
   return R"({"limber": 1, "gravity": [0, -9.81, 1], "time": {"step": )" + std::to_string(h) +
@@ -92,6 +94,73 @@ TEST(FleshAndBones, AllModesOfFleshOnABoneAreVanilla) {
     ASSERT_LT((full.state().joint_v - reduced.state().joint_v).cwiseAbs().maxCoeff(), 1e-8) << "step " << k;
   }
   EXPECT_GT(std::abs(full.state().joint_q[0]), .3);
+}
+
+// A free hinge: the energy of flesh and bone together stays what it is, and the motion is that of small
+// steps.
+TEST(FleshAndBones, TheGuardedRuleIsLivelyOnABone) {
+  const double end = 0.6;
+  const auto swing = [&](const std::string& method, double h) {
+    Simulation s(text(swinging_flesh(method, 2e4, h, 6)));
+    const double start = total_energy(s);
+    double most = start;
+    std::vector<double> q;
+    for (int k = 0; k < std::lround(end / h); ++k) {
+      s.step();
+      q.push_back(s.state().joint_q[0]);
+      most = std::max(most, total_energy(s));
+    }
+    struct {
+      std::vector<double> q;
+      double kept, most;
+    } out{q, total_energy(s) - start, most - start};
+    return out;
+  };
+  const auto coarse = swing(R"({"type": "vanilla"})", 2e-4), fine = swing(R"({"type": "vanilla"})", 1e-4);
+  const auto error = [&](const std::vector<double>& q, double h) {
+    double most = 0;
+    for (std::size_t k = 0; k < q.size(); ++k) {
+      const auto at = static_cast<std::size_t>(std::lround((k + 1) * h / 2e-4)) - 1;
+      most = std::max(most, std::abs(q[k] - (2 * fine.q[2 * at + 1] - coarse.q[at])));  // extrapolated
+    }
+    return most;
+  };
+  double before = 0;
+  for (const double h : {4e-3, 1e-3}) {
+    const auto guarded = swing(R"({"type": "conjac", "dynamic": {"modes": 36}})", h);
+    const auto paper =
+        swing(R"({"type": "conjac", "time_rule": "linear-implicit", "dynamic": {"modes": 36}})", h);
+    EXPECT_LT(error(guarded.q, h), 0.7 * error(paper.q, h)) << h;
+    EXPECT_LT(std::abs(guarded.kept), 0.6 * std::abs(paper.kept)) << h;
+    EXPECT_LT(guarded.most, 0.02) << h;  // [J] of 2.4
+    if (before > 0) {
+      EXPECT_LT(error(guarded.q, h), 0.5 * before);
+    }
+    before = error(guarded.q, h);
+  }
+}
+
+// Regions wake and calm as they do without bones; where all stay awake, nothing differs.
+TEST(FleshAndBones, AdaptiveFleshOnABone) {
+  const auto method = [](const char* more) {
+    return std::string(R"({"type": "conjac", "dynamic": [{"auto": 3}])") + more + "}";
+  };
+  Simulation fixed(text(swinging_flesh(method(""), 2e4, 2e-3, 6))),
+      awake(text(swinging_flesh(method(R"(, "adaptive": {"threshold": 1e-9, "start_dynamic": true})"), 2e4,
+                                2e-3, 6))),
+      adaptive(
+          text(swinging_flesh(method(R"(, "adaptive": {"threshold": 0.5, "window": 3})"), 2e4, 2e-3, 6)));
+  double switches = 0;
+  for (int k = 0; k < 100; ++k) {
+    fixed.step();
+    awake.step();
+    const StepReport report = adaptive.step();
+    ASSERT_LT((fixed.state().x - awake.state().x).cwiseAbs().maxCoeff(), 1e-9) << "step " << k;
+    switches += report.extra.at("switches");
+  }
+  EXPECT_GT(switches, 0);
+  EXPECT_LT(total_energy(adaptive), 2.6);
+  EXPECT_GT(total_energy(adaptive), 1.0);
 }
 
 // Flesh that hardly deforms and follows quasistatically is mass on the bone: what turns with it must not be

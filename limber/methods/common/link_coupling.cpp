@@ -105,16 +105,16 @@ VecX LinkCoupling::step(const VecX& g, const MatX& G, const StepInput& in, State
   return joints.v;
 }
 
-void LinkCoupling::place(State& state) const {
+void LinkCoupling::place(const State& joints, VecX& x, VecX& v) const {
   const rigid::Articulation& a = articulation();
   rigid::Motion motion;
-  rigid::update_motion(a.mechanism, state.joint_q, state.joint_v, motion);
+  rigid::update_motion(a.mechanism, joints.joint_q, joints.joint_v, motion);
   for (std::size_t d = 0; d < dofs_.size(); ++d) {
     const rigid::Attachment& p = a.attachments[at(place_[d] / 3)];
     const rigid::LinkMotion& l = motion.links[at(p.link)];
-    const Vec3 x = l.pose * p.x;
-    state.x[dofs_[d]] = x[dofs_[d] % 3];
-    state.v[dofs_[d]] = rigid::point_velocity(l.phi, x - l.com)[dofs_[d] % 3];
+    const Vec3 point = l.pose * p.x;
+    x[dofs_[d]] = point[dofs_[d] % 3];
+    v[dofs_[d]] = rigid::point_velocity(l.phi, point - l.com)[dofs_[d] % 3];
   }
 }
 

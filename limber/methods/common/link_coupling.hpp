@@ -37,8 +37,9 @@ class LinkCoupling {
   // Steps the joints from where they were at begin(): g [N s], one number per attached degree of freedom, and
   // G [N s per joint velocity]. Returns the new joint velocities.
   VecX step(const VecX& g, const MatX& G, const StepInput& in, State& state);
-  // Puts the attached nodes where their links are now.
-  void place(State& state) const;
+  // Puts the attached nodes of x and v where the links of `joints` are.
+  void place(const State& joints, VecX& x, VecX& v) const;
+  void place(State& state) const { place(state, state.x, state.v); }
 
   const rigid::Articulation& articulation() const { return *model_.articulation; }
   const rigid::StepOutcome& outcome() const { return outcome_; }

@@ -4,19 +4,31 @@
 
 #include <limber/methods/common/link_coupling.hpp>
 #include <limber/methods/conjac/dynamic_nodes.hpp>
-#include <limber/methods/conjac/reduced_step.hpp>
+#include <limber/methods/conjac/linearisation.hpp>
 
 #include <vector>
 
 namespace limber {
 
-// Makes the attached nodes representatives, after the chosen ones. Returns how many there are.
+// Makes the attached nodes representatives that are always dynamic, after the chosen ones. Returns how many
+// there are.
 Index add_attached_nodes(const LinkCoupling& links, DynamicNodes& nodes);
 
-// Line 6, Eq. 11 with bones (link_coupling.hpp): what is left of the flesh are its dynamic and attached
-// degrees of freedom `dofs` and modes, and the attached ones are B u. `mass`: of all degrees of freedom
-// [kg]. Steps the joints of `state`.
-ReducedMotion step_with_bones(const ReducedSystem& reduced, const std::vector<Index>& dofs, double beta,
-                              const VecX& mass, const StepInput& in, LinkCoupling& links, State& state);
+// Line 6, Eq. 11 or the theta rule with bones (link_coupling.hpp): what is left of the flesh are its dynamic
+// and attached degrees of freedom `dofs` and modes, and the attached ones are B u.
+struct BoneStep {
+  const ReducedSystem& reduced;
+  const std::vector<Index>& dofs;
+  const VecX& mass;  // of all degrees of freedom [kg]
+  const StepStart& start;
+  const StepInput& in;
+};
+struct BoneMotion {
+  ReducedMotion motion;  // attached nodes go where their links went
+  VecX bones;            // velocities of the attached nodes among them, zero elsewhere [m/s]
+  double work = 0;       // that the bones do on the flesh [J]
+};
+// Steps the joints of `state` from where they were at links.begin().
+BoneMotion step_with_bones(const BoneStep& step, const Advance& how, LinkCoupling& links, State& state);
 
 }  // namespace limber

@@ -14,6 +14,7 @@
 #include <limber/methods/conjac/memory.hpp>
 #include <limber/methods/conjac/options.hpp>
 #include <limber/methods/conjac/rigid_motion.hpp>
+#include <limber/methods/conjac/sliding.hpp>
 #include <limber/sim/contact_state.hpp>
 #include <limber/sim/model.hpp>
 #include <limber/sim/static_solve.hpp>
@@ -32,8 +33,6 @@ constexpr double kBalanced = 1e-10;  // of the largest load on a node
 constexpr int kMostModeColumns = 64;
 constexpr std::size_t kMostPiecesTold = 16;
 constexpr double kStepsResolve = 0.1;  // frequency times time step below which a motion could be seen
-constexpr double kSlidingWay = 4;      // slips
-constexpr double kPromptDrift = 1e-2;  // of the size of the scene
 constexpr double kSuddenDrift = 0.01;  // of the size of the scene
 
 // The paper writes K = df/dx; ours is K = d2E/dx2 = -df/dx. Where it has -K we have +K, and b_q = +(1/h)
@@ -68,7 +67,7 @@ class ConJac final : public Stepper {
     if (stays) stay(now, state);
     for (bool again = !stays; again; again = rouse(now, state)) {
       begin_contacts(model, anchors, state, in, contact_, clock_);
-      find_sliding(now);
+      if (!paper()) now.slides = find_sliding(model, in, now.start, now.held, contact_);
       do {
         Linearisation at;
         std::optional<Moved> moved;
@@ -158,7 +157,7 @@ class ConJac final : public Stepper {
     EnergyGuard::Balance balance = {};      // of the guarded rule
     bool switched = false;                  // other nodes are dynamic than in the last step
     bool roused = false;                    // regions have woken up in this step
-    std::vector<std::uint8_t> slides = {};  // pieces that slide on obstacles
+    std::vector<std::uint8_t> slides = {};  // pieces that slide on obstacles (sliding.hpp); empty: none
     std::vector<FreeSpin> spins = {};       // pieces that spin freely, and
     std::vector<Turn> turns = {};           // how far they turned
   };
@@ -170,7 +169,7 @@ class ConJac final : public Stepper {
   bool turns() const { return !paper() && !links_; }
 
   EnergyGuard::Step judged(const Now& now, const Linearisation& at) {
-    return {now.model, now.in, contact_, now.start, now.balance, at, condensation_->w, clock_};
+    return {now.model, now.in, contact_, now.start, now.balance, at, condensation_->w, now.held, clock_};
   }
 
   static void go_back(const Now& now, State& state) {
@@ -192,7 +191,8 @@ class ConJac final : public Stepper {
     const std::vector<std::uint8_t> before =
         std::exchange(dynamic, std::vector<std::uint8_t>(nodes_.nodes.size(), 0));
     for (std::size_t i = 0; i < static_cast<std::size_t>(nodes_.chosen); ++i)
-      dynamic[i] = !adaptivity_ || adaptivity_->dynamic(memory(state), nodes_.region[i]);
+      dynamic[i] =
+          !adaptivity_ || nodes_.region[i] < 0 || adaptivity_->dynamic(memory(state), nodes_.region[i]);
     std::vector<std::uint8_t> held = in.fixed;
     for (std::size_t i = 0; i < nodes_.nodes.size(); ++i)
       if (dynamic[i]) std::fill_n(held.begin() + 3 * nodes_.nodes[i], 3, std::uint8_t{1});
@@ -253,44 +253,6 @@ class ConJac final : public Stepper {
     now.report.extra["drift"] = 0;
   }
 
-  // Pieces that slide: those that nothing holds, and that as rigid bodies go several times as far in the step
-  // as the springs of their contacts stretch before they slip (penalty.hpp). The velocities of their
-  // quasistatic nodes would not tell, because they leave out what stabilisation moves them by.
-  void find_sliding(Now& now) {
-    const Model& model = now.model;
-    now.slides.assign(model.pieces.size(), 0);
-    if (paper() || contact_.laws().empty() || model.contact.alpha == 0) return;
-    const VecX rigid = rigid_velocity(model, now.start.x, now.start.v, now.held);
-    struct Sum {
-      double way = 0, friction = 0, stiffness = 0, count = 0;
-    };
-    std::vector<Sum> sums(model.pieces.size());
-    for (const ContactLaw& law : contact_.laws()) {
-      const Contact& c = law.contact;
-      Sum& sum = sums[model.piece_of_node[c.node]];
-      const Vec3 v = node(rigid, c.node) - c.velocity;
-      sum.way += now.in.h * (v - c.n.dot(v) * c.n).norm();
-      sum.friction += c.friction;
-      sum.stiffness += c.stiffness;
-      ++sum.count;
-    }
-    std::vector<std::uint8_t> which(static_cast<std::size_t>(model.nodes()), 0);
-    Vec3 center;
-    for (std::size_t p = 0; p < sums.size(); ++p) {
-      const Sum& sum = sums[p];
-      const Piece& piece = model.pieces[p];
-      if (sum.friction == 0 || free_rigid_motions(model, piece, now.start.x, now.held, center).cols() == 0)
-        continue;
-      const double slip = sum.friction / sum.count * piece.mass * now.in.gravity.norm() /
-                          (model.contact.alpha * sum.stiffness);
-      if (sum.way / sum.count <= kSlidingWay * slip) continue;
-      now.slides[p] = 1;
-      for (const Index i : piece.nodes) which[static_cast<std::size_t>(i)] = 1;
-    }
-    if (std::find(now.slides.begin(), now.slides.end(), 1) != now.slides.end())
-      contact_.slide(std::move(which), rigid);
-  }
-
   // Which fraction of the step lies before f, K and J. A node that comes down hard stops at the surface,
   // which the velocities at the start know nothing of: such a step is linearised where it begins.
   double place_to_linearise(const Now& now) const {
@@ -325,10 +287,10 @@ class ConJac final : public Stepper {
     const bool condensed = c.condense(memory(state).dynamic, contact_, at.force, at.v, at.correction, clock_);
     if (c.shifts > 0) now.report.fallbacks["shifted_stiffness"] += c.shifts;
     if (!condensed) return false;
-    settle_sliding(now, unrelieved, at);
+    settle_sliding(now.model, now.slides, now.held, unrelieved, c, at, clock_);
     leave_out_rigid(now.model, at.spins, at.x, at.correction);
     now.report.extra["drift"] = at.correction.size() ? at.correction.cwiseAbs().maxCoeff() : 0.0;  // [m]
-    take_share(now, at.correction);
+    take_share(now.model, now.slides, options_.gamma, at.correction);
     // Nodes that will touch go all the way to the surface.
     if (!at.closing.isZero(0)) {
       auto phase = clock_.phase("solve");
@@ -357,78 +319,50 @@ class ConJac final : public Stepper {
     return true;
   }
 
-  // A body that lies on the ground is not about to fall, although the contacts of quasistatic nodes carry it
-  // only when these have arrived: its acceleration is that of the condensed system, for which they have.
-  // Friction goes by what contacts carry, so bodies that slide are told.
-  void settle_sliding(const Now& now, const VecX& force, Linearisation& at) {
-    at.moving.resize(0);
-    if (std::find(now.slides.begin(), now.slides.end(), 1) == now.slides.end()) return;
-    Condensation& c = *condensation_;
-    VecX acceleration(c.unknowns);
-    for (const CondensedPiece& piece : c.pieces())
-      acceleration.segment(piece.begin, piece.J.cols()) =
-          DenseCholesky<Eigen::Dynamic>(piece.M_r).solve(piece.f_r);
-    const VecX inertia = now.model.mass.cwiseProduct(VecX(c.extend(acceleration)));
-    at.moving = force;
-    for (Index i = 0; i < now.model.nodes(); ++i)
-      if (now.slides[static_cast<std::size_t>(now.model.piece_of_node[i])])
-        node(at.moving, i) = node(inertia, i);
-    at.correction = force;
-    relieve_inertia(now.model, at.x, at.v, now.held, at.moving, at.correction);
-    auto phase = clock_.phase("solve");
-    c.solve_quasistatic(at.correction);
-  }
-
-  // Eq. 13: gamma of the correction; all of it, while it is small, where a body slides.
-  void take_share(const Now& now, VecX& correction) const {
-    const Model& model = now.model;
-    std::vector<double> drift(model.pieces.size(), 0);
-    for (Index i = 0; i < model.nodes(); ++i) {
-      double& most = drift[model.piece_of_node[i]];
-      most = std::max(most, node(correction, i).cwiseAbs().maxCoeff());
-    }
-    for (Index i = 0; i < model.nodes(); ++i) {
-      const auto p = static_cast<std::size_t>(model.piece_of_node[i]);
-      if (!now.slides[p] || drift[p] >= kPromptDrift * model.size) node(correction, i) *= options_.gamma;
-    }
-  }
-
   // Line 6, Eq. 11 or another time rule, and lines 7 and 8. None: the guard asks for a linearisation at the
   // start of the step.
   std::optional<Moved> advance(const Now& now, const Linearisation& at, State& state) {
-    const auto move = [&](const ReducedMotion& motion, double share = 1) {
-      return extended(now, at, motion, share);
-    };
-    if (links_)
-      return move(step_with_bones(at.reduced.pieces.front(), condensation_->pieces().front().dofs,
-                                  options_.beta, now.model.mass, now.in, *links_, state));
+    const auto move = [&](const Advance& how, double share) { return extended(now, at, how, share, state); };
     switch (options_.rule) {
       case TimeRule::kLinearImplicit:
-        return move(at.reduced.linear_implicit(options_.beta));
+        return move({Advance::By::kEq11, options_.beta}, 1);
       case TimeRule::kModal:
-        return move(at.reduced.modal());
+        return move({Advance::By::kModal}, 1);
       case TimeRule::kTrapezoidal:
       case TimeRule::kMidpoint:
-        return move(at.reduced.theta(0.5));
+        return move({Advance::By::kTheta, 0.5}, 1);
       case TimeRule::kGuarded:
         break;
     }
     return guard_.advance(judged(now, at), move, now.report);
   }
 
-  // Lines 7 and 8, Eq. 13, with the held nodes' share w and what closes contacts: v = J v_d + w, x = x0 + J y
-  // + h w + gamma h b + c. `share` of the last two.
-  Moved extended(const Now& now, const Linearisation& at, const ReducedMotion& motion, double share) {
-    auto phase = clock_.phase("reduced");
+  // Line 6; lines 7 and 8, Eq. 13, with the held nodes' share w and what closes contacts: v = J v_d + w,
+  // x = x0 + J y + h w + gamma h b + c. `share` of the last two.
+  Moved extended(const Now& now, const Linearisation& at, const Advance& how, double share, State& state) {
     const Condensation& c = *condensation_;
-    MatX y(motion.velocity.size(), 2);
-    y << motion.velocity, motion.displacement;
+    Moved end;
+    VecX bones;  // unknowns that follow links [m/s]
+    if (links_) {
+      const BoneStep flesh{at.reduced.pieces.front(), c.pieces().front().dofs, now.model.mass, now.start,
+                           now.in};
+      BoneMotion both = step_with_bones(flesh, how, *links_, state);
+      end.motion = std::move(both.motion);
+      bones = std::move(both.bones);
+      end.bones = both.work;
+    } else {
+      end.motion = at.reduced.advance(how);
+    }
+    auto phase = clock_.phase("reduced");
+    MatX y(end.motion.velocity.size(), links_ ? 3 : 2);
+    y.col(0) = end.motion.velocity;
+    y.col(1) = end.motion.displacement;
+    if (links_) y.col(2) = bones;
     const MatX moved = c.extend(y);
-    Moved end{now.start.x + now.in.h * c.w + share * at.correction + share * at.closing + moved.col(1),
-              c.w + moved.col(0),
-              motion,
-              at.reduced.dissipation(motion),
-              {}};
+    end.x = now.start.x + now.in.h * c.w + share * at.correction + share * at.closing + moved.col(1);
+    end.v = c.w + moved.col(0);
+    end.imposed = links_ ? VecX(c.w + moved.col(2)) : c.w;
+    end.dissipated = at.reduced.dissipation(end.motion);
     if (!at.spins.empty())
       end.turns = turn_back({now.model, now.start, at.x, at.loads, now.in.h}, at.spins, moved.col(1),
                             share * at.correction, end.x, end.v);
@@ -444,7 +378,7 @@ class ConJac final : public Stepper {
       VecX step = here.f + at.loads;
       contact_.add_force(moved.x, step);
       VecX inertia = step;
-      relieve_inertia(now.model, moved.x, moved.v, now.held, at.moving.size() ? at.moving : VecX(step), step);
+      relieve_inertia(now.model, moved.x, moved.v, now.held, at.moving.size() ? at.moving : inertia, step);
       inertia -= step;  // M a: a load like any other while the body accelerates as a whole
       condensation_->solve_quasistatic(step);
       leave_out_rigid(now.model, at.spins, moved.x, step);
@@ -465,7 +399,7 @@ class ConJac final : public Stepper {
     if (guarded()) {
       // A region that has just become quasistatic is on its way to its equilibrium, and loses energy for
       // good.
-      const bool give_back = !now.switched && !(adaptivity_ && adaptivity_->relaxing(memory(state)));
+      const bool give_back = !links_ && !now.switched && !(adaptivity_ && adaptivity_->relaxing(memory(state)));
       memory(state).energy_excess = guard_.settle(judged(now, at), give_back, moved);
     }
     if (condensation_->has_modes()) tell_modes(now, at, moved);

@@ -57,7 +57,7 @@ std::optional<Moved> EnergyGuard::advance(const Step& step, const Move& move, St
   const double least = touches ? kTouchingTheta : 0.5;
   for (const double theta : kThetas) {
     if (theta < least) continue;
-    Moved moved = move(step.at.reduced.theta(theta), 1);
+    Moved moved = move({Advance::By::kTheta, theta}, 1);
     if (gain(step, moved) > tolerated + kRounding * kinetic_energy(step.model, moved.v)) continue;
     if (theta > least) ++report.fallbacks["damped_step"];
     return moved;
@@ -77,21 +77,21 @@ Moved EnergyGuard::overdamped(const Step& step, const Move& move, double tolerat
   double beta = 1;
   for (int halvings = 1; halvings <= kMostHalvings; ++halvings) {
     beta *= 4;
-    moved = move(step.at.reduced.linear_implicit(beta), std::ldexp(1.0, -halvings));
+    moved = move({Advance::By::kEq11, beta}, std::ldexp(1.0, -halvings));
     if (gain(step, moved) <= tolerated) break;
   }
   return moved;
 }
 
-// How much more energy the body has than at the start of the step, less the work that loads and held nodes
-// did on it and plus what Rayleigh damping took. Held nodes work through w, the motion that they impose:
-// wᵀ(M dv - h f).
+// How much more energy the body has than at the start of the step, less the work that loads, held nodes
+// and bones did on it and plus what Rayleigh damping took. Held nodes work through w, the motion that they
+// impose: wᵀ(M dv - h f).
 double EnergyGuard::gain(const Step& step, const Moved& moved) const {
   auto phase = step.clock.phase("guard");
   const fem::Assembled& end = elastic_.at(step.model, moved.x, step.in.activation);
   if (!end.finite) return std::numeric_limits<double>::infinity();
   const Linearisation& at = step.at;
-  double work = at.loads.dot(moved.x - step.start.x) - moved.dissipated;
+  double work = at.loads.dot(moved.x - step.start.x) + moved.bones - moved.dissipated;
   if (!step.w.isZero(0)) {
     const VecX mean_force = at.fraction > 0 ? at.force : VecX(0.5 * (at.force + end.f + at.loads));
     work +=
@@ -120,7 +120,7 @@ double EnergyGuard::settle(const Step& step, bool give_back, Moved& moved) const
   auto phase = step.clock.phase("guard");
   // Only what the body does beyond following its held nodes and moving as a rigid body may grow, so that
   // momentum is kept.
-  const VecX base = step.w + rigid_velocity(step.model, moved.x, moved.v - step.w, step.in.fixed);
+  const VecX base = moved.imposed + rigid_velocity(step.model, moved.x, moved.v - moved.imposed, step.held);
   const VecX own = moved.v - base;
   const double own_own = own.dot(step.model.mass.cwiseProduct(own)),
                own_base = own.dot(step.model.mass.cwiseProduct(base));

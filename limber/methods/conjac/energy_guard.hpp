@@ -12,8 +12,10 @@
 #include <limber/sim/model.hpp>
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace limber {
@@ -51,11 +53,12 @@ class EnergyGuard {
     const StepStart& start;
     const Balance& balance;
     const Linearisation& at;
-    const VecX& w;  // the motion that held nodes impose (condensation.hpp)
+    const VecX& w;                       // the motion that held nodes impose (condensation.hpp)
+    std::span<const std::uint8_t> held;  // by the script or by links
     PhaseClock& clock;
   };
-  // Lines 7 and 8 for a motion of the reduced system, with this share of correction and closing.
-  using Move = std::function<Moved(const ReducedMotion& motion, double share)>;
+  // Lines 6 to 8, with this share of correction and closing.
+  using Move = std::function<Moved(const Advance& how, double share)>;
 
   explicit EnergyGuard(ElasticForces& elastic) : elastic_(elastic) {}
 

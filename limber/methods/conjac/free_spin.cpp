@@ -1,8 +1,10 @@
 #include <limber/methods/conjac/free_spin.hpp>
 
 #include <limber/core/motion.hpp>
+#include <limber/core/point_inertia.hpp>
 #include <limber/linalg/dense.hpp>
 #include <limber/mesh/geometry.hpp>
+#include <limber/methods/conjac/rigid_motion.hpp>
 
 #include <algorithm>
 
@@ -12,9 +14,7 @@ namespace {
 const Piece& piece_of(const Model& model, const FreeSpin& spin) { return model.pieces[spin.piece]; }
 
 Vec3 mean(const Model& model, const FreeSpin& spin, const VecX& a) {
-  Vec3 sum = Vec3::Zero();
-  for (const Index i : piece_of(model, spin).nodes) sum += model.mass[3 * i] * node(a, i);
-  return sum / piece_of(model, spin).mass;
+  return mass_mean(model, piece_of(model, spin), a);
 }
 
 // omega of the spin sum m r x a about the centre of x, and what it was made of.
@@ -33,7 +33,7 @@ Turning turning(const Model& model, const FreeSpin& spin, const VecX& x, const V
     const double m = model.mass[3 * i];
     const Vec3 r = node(x, i) - t.center;
     t.spin += m * cross(r, node(a, i) - mean_a);
-    t.inertia += m * (r.squaredNorm() * Mat3::Identity() - r * r.transpose());
+    t.inertia += point_inertia(m, r);
   }
   return t;
 }

@@ -44,6 +44,8 @@ struct Linearisation {
 struct Moved {
   VecX x, v;
   ReducedMotion motion;          // of the unknowns that moved them
+  VecX imposed;                  // velocities that held nodes and bones impose on all [m/s]
+  double bones = 0;              // work of the bones [J]
   double dissipated = 0;         // by Rayleigh damping [J]
   std::vector<Turn> turns = {};  // of the Linearisation's spins
 };

@@ -48,10 +48,10 @@ bool scene_has(const Json& scene, const char* list) { return scene.contains(list
 void check_conjac(const Json& scene, const MethodSpec::Report& problem) {
   const Json& method = scene["method"];
   if (scene_has(scene, "links") || scene_has(scene, "robots")) {
-    if (method.value("time_rule", "") != "linear-implicit")
-      problem("/method/time_rule", "expected \"linear-implicit\", with which conjac moves links as well");
-    if (method.contains("adaptive"))
-      problem("/method/adaptive", "is not supported together with links; remove one of them");
+    if (method.value("time_rule", "") == "modal")
+      problem("/method/time_rule",
+              "\"modal\" moves no links; expected \"guarded\", \"linear-implicit\", \"trapezoidal\" or "
+              "\"midpoint\"");
   }
   if (!method.contains("dynamic") || !method["dynamic"].is_array()) return;
   std::vector<std::string> bodies;

@@ -29,33 +29,28 @@ MatX ReducedSystem::implicit_stiffness(double factor) const {
   return out;
 }
 
-void ReducedSystem::linear_implicit_system(double beta, MatX& A, VecX& rhs) const {
-  const double s = beta * h * h + h * damping_stiffness;
-  A = (1 + h * damping_mass) * M + h * h * implicit_stiffness(beta) + h * damping_stiffness * S;
-  rhs = momentum + h * g_ - s * k_w - h * damping_mass * m_w;
-}
-
-ReducedMotion ReducedSystem::linear_implicit(double beta) const {
-  MatX A;
-  VecX rhs;
-  linear_implicit_system(beta, A, rhs);
-  ReducedMotion m;
-  m.velocity = DenseCholesky<Eigen::Dynamic>(A).solve(rhs);
-  m.displacement = h * m.velocity;
-  return m;
-}
-
-ReducedMotion ReducedSystem::theta(double a) const {
-  const double am = damping_mass, bk = damping_stiffness;
+ReducedSystem::Equations ReducedSystem::equations(const Advance& how) const {
+  const double a = how.weight, am = damping_mass, bk = damping_stiffness;
+  if (how.by == Advance::By::kEq11)
+    return {(1 + h * am) * M + h * h * implicit_stiffness(a) + h * bk * S,
+            momentum + h * g_ - (a * h * h + h * bk) * k_w - h * am * m_w};
   // M (v1 - v0) = h g - (a h S + C)(y + h w), with y = h((1 - a) v0 + a v1)
   const MatX stiffness = h * implicit_stiffness(a) + bk * S;
-  const MatX A = (1 + a * h * am) * M + a * h * stiffness;
-  const VecX rhs = momentum + h * g_ - (1 - a) * h * (stiffness * v0 + am * momentum) -
-                   (a * h * h + h * bk) * k_w - h * am * m_w;
-  ReducedMotion m;
-  m.velocity = DenseCholesky<Eigen::Dynamic>(A).solve(rhs);
-  m.displacement = h * ((1 - a) * v0 + a * m.velocity);
-  return m;
+  return {(1 + a * h * am) * M + a * h * stiffness, momentum + h * g_ -
+                                                        (1 - a) * h * (stiffness * v0 + am * momentum) -
+                                                        (a * h * h + h * bk) * k_w - h * am * m_w};
+}
+
+VecX ReducedSystem::displacement(const Advance& how, const VecX& v1) const {
+  if (how.by == Advance::By::kEq11) return h * v1;
+  return h * ((1 - how.weight) * v0 + how.weight * v1);
+}
+
+ReducedMotion ReducedSystem::advance(const Advance& how) const {
+  if (how.by == Advance::By::kModal) return modal();
+  const Equations system = equations(how);
+  const VecX v1 = DenseCholesky<Eigen::Dynamic>(system.A).solve(system.rhs);
+  return {displacement(how, v1), v1};
 }
 
 ReducedMotion ReducedSystem::modal() const {
@@ -102,35 +97,18 @@ double ReducedSystem::dissipation(const ReducedMotion& motion) const {
   return y.dot(damping_mass * (M * y) + damping_stiffness * (S * y)) / h;
 }
 
-namespace {
-
-template <class Rule>
-ReducedMotion one_by_one(const std::vector<ReducedSystem>& pieces, Rule&& rule) {
-  if (pieces.size() == 1) return rule(pieces.front());
+ReducedMotion ReducedSystems::advance(const Advance& how) const {
+  if (pieces.size() == 1) return pieces.front().advance(how);
   Eigen::Index n = 0, begin = 0;
   for (const ReducedSystem& s : pieces) n += s.M.rows();
   ReducedMotion all{VecX(n), VecX(n)};
   for (const ReducedSystem& s : pieces) {
-    const ReducedMotion m = rule(s);
+    const ReducedMotion m = s.advance(how);
     all.displacement.segment(begin, s.M.rows()) = m.displacement;
     all.velocity.segment(begin, s.M.rows()) = m.velocity;
     begin += s.M.rows();
   }
   return all;
-}
-
-}  // namespace
-
-ReducedMotion ReducedSystems::linear_implicit(double beta) const {
-  return one_by_one(pieces, [&](const ReducedSystem& s) { return s.linear_implicit(beta); });
-}
-
-ReducedMotion ReducedSystems::theta(double theta) const {
-  return one_by_one(pieces, [&](const ReducedSystem& s) { return s.theta(theta); });
-}
-
-ReducedMotion ReducedSystems::modal() const {
-  return one_by_one(pieces, [](const ReducedSystem& s) { return s.modal(); });
 }
 
 double ReducedSystems::dissipation(const ReducedMotion& motion) const {

@@ -18,6 +18,12 @@ enum class TimeRule {
 };
 TimeRule time_rule(const std::string& name);
 
+// How one step of the condensed system is taken.
+struct Advance {
+  enum class By { kEq11, kTheta, kModal } by = By::kTheta;
+  double weight = 0.5;  // beta of Eq. 11, or theta
+};
+
 struct ReducedMotion {
   VecX displacement;  // of the dynamic degrees of freedom over the step [m]
   VecX velocity;      // at the end of the step [m/s]
@@ -39,13 +45,20 @@ struct ReducedSystem {
   // Once, before any of the rules.
   void prepare();
 
+  ReducedMotion advance(const Advance& how) const;
+  // A v1 = rhs, and the displacement that belongs to v1: not for kModal.
+  struct Equations {
+    MatX A;
+    VecX rhs;
+  };
+  Equations equations(const Advance& how) const;
+  VecX displacement(const Advance& how, const VecX& v1) const;
+
   // Eq. 11: (M + h C + beta h^2 S) v1 = M v0 + h f, y = h v1.
-  ReducedMotion linear_implicit(double beta) const;
-  // Its matrix and right-hand side.
-  void linear_implicit_system(double beta, MatX& A, VecX& rhs) const;
+  ReducedMotion linear_implicit(double beta) const { return advance({Advance::By::kEq11, beta}); }
   // y = h((1 - theta) v0 + theta v1), force taken at theta y. 1/2: trapezoidal from the start of the step
   // (fraction 0), symmetric midpoint (fraction 1/2). 1: implicit Euler.
-  ReducedMotion theta(double theta) const;
+  ReducedMotion theta(double theta) const { return advance({Advance::By::kTheta, theta}); }
   // Exact solution of the frozen system.
   ReducedMotion modal() const;
 
@@ -63,13 +76,11 @@ struct ReducedSystem {
   MatX implicit_stiffness(double factor) const;
 };
 
-// The systems of pieces that do not touch each other's: every rule one by one, motions one after the other.
+// The systems of pieces that do not touch each other's, advanced one by one; motions one after the other.
 struct ReducedSystems {
   std::vector<ReducedSystem> pieces;
 
-  ReducedMotion linear_implicit(double beta) const;
-  ReducedMotion theta(double theta) const;
-  ReducedMotion modal() const;
+  ReducedMotion advance(const Advance& how) const;
   double dissipation(const ReducedMotion& motion) const;
 };
 

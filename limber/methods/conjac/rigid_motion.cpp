@@ -15,13 +15,13 @@ Mat3 cross_matrix(const Vec3& r) {
   return m;
 }
 
-Vec3 mass_center(const Model& model, const Piece& piece, const VecX& x) {
-  Vec3 c = Vec3::Zero();
-  for (Index i : piece.nodes) c += model.mass[3 * i] * node(x, i);
-  return c / piece.mass;
-}
-
 }  // namespace
+
+Vec3 mass_mean(const Model& model, const Piece& piece, const VecX& a) {
+  Vec3 sum = Vec3::Zero();
+  for (const Index i : piece.nodes) sum += model.mass[3 * i] * node(a, i);
+  return sum / piece.mass;
+}
 
 Eigen::Matrix<double, 3, 6> rigid_modes(const Vec3& r, double length) {
   Eigen::Matrix<double, 3, 6> R;
@@ -33,7 +33,7 @@ Eigen::Matrix<double, 3, 6> rigid_modes(const Vec3& r, double length) {
 Eigen::Matrix<double, 6, Eigen::Dynamic> free_rigid_motions(const Model& model, const Piece& piece,
                                                             const VecX& x, std::span<const std::uint8_t> held,
                                                             Vec3& center) {
-  center = mass_center(model, piece, x);
+  center = mass_mean(model, piece, x);
   Mat6 gram = Mat6::Zero();
   for (Index i : piece.nodes) {
     const auto d = 3 * static_cast<std::size_t>(i);

@@ -13,6 +13,9 @@ namespace limber {
 using Mat6 = Eigen::Matrix<double, 6, 6>;
 using Vec6 = Eigen::Matrix<double, 6, 1>;
 
+// The mean of a vector of nodes (3n) over the mass of a piece: its centre, its velocity.
+Vec3 mass_mean(const Model& model, const Piece& piece, const VecX& a);
+
 // Velocities of a point at `r` from the centre under unit translations and unit rotations (scaled by
 // 1/length, so that all six columns have the same unit).
 Eigen::Matrix<double, 3, 6> rigid_modes(const Vec3& r, double length);

@@ -1,6 +1,7 @@
 #include <limber/methods/rigidify/pieces.hpp>
 
 #include <limber/core/motion.hpp>
+#include <limber/core/point_inertia.hpp>
 #include <limber/mesh/geometry.hpp>
 
 #include <algorithm>
@@ -313,7 +314,7 @@ RigidPiece start_piece(std::span<const Index> nodes, std::uint8_t held, const Ve
     const double m = mass[3 * i];
     const Vec3 r = node(x, i) - piece.c, u = node(v, i) - mean;
     piece.L += m * cross(r, u);
-    piece.I += m * (r.squaredNorm() * Mat3::Identity() - r * r.transpose());
+    piece.I += point_inertia(m, r);
   }
   if (held != 0) {
     piece.p.setZero();
