@@ -108,6 +108,7 @@ ContactEnergy::Revision BodyContact::revise_friction(const VecX& x) {
   ContactEnergy::Revision out;
   if (!(options_.friction > 0)) return out;
   for (Pair& pair : pairs_) {
+    if (!pair.counts) continue;
     const Gap at = gap(pair, x);
     const double before = pair.limit;
     pair.limit = options_.friction * normal_force(pair, at.value);
@@ -123,7 +124,7 @@ ContactEnergy::Revision BodyContact::revise_friction(const VecX& x) {
 void BodyContact::pose(const VecX& x0, const VecX& guess, const VecX& c, double g) {
   if (x0_.size() != x0.size() || x0_ != x0) {
     x0_ = x0;
-    inside0_ = surfaces_.inside(x0);
+    inside0_ = x1_.size() == x0.size() && x1_ == x0 ? inside1_ : surfaces_.inside(x0);
   }
   c_ = c;
   g_ = g;
@@ -137,7 +138,9 @@ void BodyContact::pose(const VecX& x0, const VecX& guess, const VecX& c, double 
 }
 
 bool BodyContact::revise(const VecX& x) {
-  const std::vector<Inside> inside1 = surfaces_.inside(x);
+  x1_ = x;
+  inside1_ = surfaces_.inside(x);
+  const std::vector<Inside>& inside1 = inside1_;
   const std::vector<Near> near = surfaces_.sweep(x0_, x, margin_, inside0_);
   const double tolerance = kShallow * surfaces_.edge();
   bool changed = false;
@@ -220,6 +223,7 @@ double BodyContact::add_force(const VecX& x, VecX& f) const {
   double energy = 0;
   const double slip = g_ * options_.slip_speed, soft = kSoft * surfaces_.edge();
   for (const Pair& pair : pairs_) {
+    if (!pair.counts) continue;
     const Gap at = gap(pair, x);
     const double damping = options_.damping * pair.stiffness / g_;
     const Ramp in = ramp(at.value, soft), deeper = ramp(at.value - pair.start, slip);
@@ -239,10 +243,12 @@ double BodyContact::add_force(const VecX& x, VecX& f) const {
   return energy;
 }
 
-void BodyContact::add_stiffness(const VecX& x, bool exact, BlockMatrix& A) const {
+void BodyContact::add_stiffness(const VecX& x, bool exact, BlockMatrix& A,
+                                std::span<const Index> place) const {
   using Mat12 = Eigen::Matrix<double, 12, 12>;
   const double slip = g_ * options_.slip_speed, soft = kSoft * surfaces_.edge();
   for (const Pair& pair : pairs_) {
+    if (!pair.counts) continue;
     const Gap at = gap(pair, x);
     const double damping = options_.damping * pair.stiffness / g_;
     const Ramp in = ramp(at.value, soft), deeper = ramp(at.value - pair.start, slip);
@@ -281,14 +287,17 @@ void BodyContact::add_stiffness(const VecX& x, bool exact, BlockMatrix& A) const
       for (int i = 0; i < 4; ++i)
         for (int j = 0; j < 4; ++j) H.block<3, 3>(3 * i, 3 * j) += pair.weight[i] * pair.weight[j] * T;
     }
+    std::array<Index, 4> own = pair.nodes;
+    if (!place.empty())
+      for (Index& i : own) i = place[static_cast<std::size_t>(i)];
     bool coupled = true;
     for (int i = 1; i < 4; ++i)
-      coupled = coupled && A.pattern->find(std::max(pair.nodes[0], pair.nodes[i]),
-                                           std::min(pair.nodes[0], pair.nodes[i])) >= 0;
+      coupled = coupled && (own[0] < 0 || own[i] < 0 ||
+                            A.pattern->find(std::max(own[0], own[i]), std::min(own[0], own[i])) >= 0);
     for (int i = 0; i < 4; ++i)
       for (int j = 0; j < 4; ++j)
-        if (pair.nodes[i] >= pair.nodes[j] && (coupled || (i == 0) == (j == 0)))
-          A.block(A.pattern->find(pair.nodes[i], pair.nodes[j])) += H.block<3, 3>(3 * i, 3 * j);
+        if (own[i] >= own[j] && own[j] >= 0 && (coupled || (i == 0) == (j == 0)))
+          A.block(A.pattern->find(own[i], own[j])) += H.block<3, 3>(3 * i, 3 * j);
   }
 }
 

@@ -20,6 +20,7 @@
 #include <limber/linalg/block_matrix.hpp>
 
 #include <array>
+#include <span>
 #include <vector>
 
 namespace limber {
@@ -44,6 +45,7 @@ class BodyContact {
     Vec3 n = Vec3::Zero();                       // of friction
     std::array<double, 4> weight{};              // of friction: 1, -b
     Vec3 origin = Vec3::Zero();                  // sum of weight times c [m]
+    bool counts = true;                          // has an energy; see leave_out
   };
   // The pairs of nodes that are inside a body at x, ordered by node.
   std::vector<Pair> detect(const VecX& x);
@@ -55,6 +57,11 @@ class BodyContact {
   bool revise(const VecX& x);
   // As in ContactEnergy.
   ContactEnergy::Revision revise_friction(const VecX& x);
+  // Pairs that this is true of have no energy, until the next pose() or call of this.
+  template <class Predicate>
+  void leave_out(Predicate&& out) {
+    for (Pair& pair : pairs_) pair.counts = !out(pair);
+  }
   // Nodes that have gone through a body, seen by the last revise().
   const std::vector<Index>& tunnelled() const { return tunnelled_; }
 
@@ -64,8 +71,9 @@ class BodyContact {
 
   double add_force(const VecX& x, VecX& f) const;
   // `exact`: the second derivative of the energy; otherwise every pair's is made positive semi-definite.
-  // Where A's pattern lacks a block of a pair, the node and the face are left uncoupled.
-  void add_stiffness(const VecX& x, bool exact, BlockMatrix& A) const;
+  // Where A's pattern lacks a block of a pair, the node and the face are left uncoupled. `place`: where A has
+  // each node, -1: nowhere; empty: all in their places.
+  void add_stiffness(const VecX& x, bool exact, BlockMatrix& A, std::span<const Index> place = {}) const;
   // Whether the pair, and whether any, has a stiffness at x.
   static bool presses(const Pair& pair, const VecX& x);
   bool touching(const VecX& x) const;
@@ -100,7 +108,8 @@ class BodyContact {
   std::vector<Pair> pairs_;
   std::vector<Index> tunnelled_;
   std::vector<BodySurfaces::Inside> inside0_;  // at x0_
-  VecX x0_, c_;
+  std::vector<BodySurfaces::Inside> inside1_;  // at x1_, where revise() looked last
+  VecX x0_, x1_, c_;
   double g_ = 0;
 };
 

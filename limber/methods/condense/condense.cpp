@@ -28,6 +28,7 @@ namespace {
 
 constexpr int kGrowths = 5;            // of the region in a step, before all nodes are in full space
 constexpr int kCondenseRevisions = 6;  // of friction in a step
+constexpr int kPairRevisions = 2;      // of contacts between bodies in a step
 constexpr Index kPointsPerColumn = 2;  // cubature points that must be left, or all elements are taken
 
 class Condense final : public Stepper {
@@ -67,7 +68,8 @@ class Condense final : public Stepper {
     }
     NewtonReport solved;
     bool all = false;
-    for (int growth = 0;; ++growth) {
+    int revisions = 0;
+    for (int growth = 0;;) {
       take_region(model, state, region, all, memory);
       NewtonReport r = solve(model, state, in, memory);
       add(r, solved);
@@ -76,16 +78,28 @@ class Condense final : public Stepper {
         all = true;
         continue;
       }
-      if (!r.converged || system_.all_full()) break;
+      if (!r.converged) break;
       auto phase = clock_.phase("oracle");
+      const bool other_pairs = system_.bodies() && system_.bodies()->revise(system_.positions());
       std::vector<Index> missed = outside(model, in);
-      if (missed.empty()) break;
-      ++solved.fallbacks["region_grown"];
-      if (growth == kGrowths) {
-        ++solved.fallbacks["full_space_after_growth"];
-        all = true;
+      if (missed.empty() && !other_pairs) break;
+      if (missed.empty()) {
+        // Bodies have gone into each other where nobody looked, or round an edge: again, with these contacts.
+        if (revisions == kPairRevisions) {
+          ++solved.fallbacks["contact_unsettled"];
+          break;
+        }
+        ++revisions;
+        ++solved.fallbacks["contact_revision"];
+      } else {
+        ++solved.fallbacks["region_grown"];
+        if (growth == kGrowths) {
+          ++solved.fallbacks["full_space_after_growth"];
+          all = true;
+        }
+        ++growth;
+        if (!oracle_.grow(missed, memory, region)) all = true;
       }
-      if (!oracle_.grow(missed, memory, region)) all = true;
       keep_solution(memory);
     }
     report.fallbacks = solved.fallbacks;
@@ -134,6 +148,9 @@ class Condense final : public Stepper {
       return wrong_size("anchor", m->anchor.size(), m->q.size());
     if (m->local_velocity.size() != (options_.dynamics ? 3 * n : 0))
       return wrong_size("local_velocity", m->local_velocity.size(), options_.dynamics ? 3 * n : 0);
+    if (m->coupled.size() % 4 != 0 ||
+        std::any_of(m->coupled.begin(), m->coupled.end(), [&](std::int64_t i) { return i < 0 || i >= n; }))
+      return "\"coupled\" is not a list of nodes, four for each pair";
     const RegionFactor& factor = m->factor;
     if (factor.x.size() != 0 && factor.x.size() != 3 * n)
       return wrong_size("factor_x", factor.x.size(), 3 * n);
@@ -202,10 +219,16 @@ class Condense final : public Stepper {
   }
 
   // Nodes that touch something at the start of the step or are about to.
-  std::vector<Index> hits(const Model& model, const State& state, const StepInput& in) const {
+  std::vector<Index> hits(const Model& model, const State& state, const StepInput& in) {
     std::vector<Index> out;
-    if (model.contact.empty()) return out;
-    const VecX way = (carried(model, state.x, in) - state.x) / in.h;
+    const VecX expected = carried(model, state.x, in);
+    if (BodyContact* bodies = system_.bodies()) {
+      bodies->pose(state.x, expected, state.x, in.h);
+      system_.add_pressing(state.x, out);
+      system_.add_pressing(expected, out);
+    }
+    if (model.contact.empty()) return clean(std::move(out));
+    const VecX way = (expected - state.x) / in.h;
     for (const Contact& c : detect(model.contact, state.x, way, in.h, in.t)) out.push_back(c.node);
     for (const Contact& c : touching(model.contact, state.x, in.t)) out.push_back(c.node);
     return clean(std::move(out));
@@ -214,9 +237,12 @@ class Condense final : public Stepper {
   // Nodes of the subspace that touch something after the solve.
   std::vector<Index> outside(const Model& model, const StepInput& in) const {
     std::vector<Index> out;
-    if (model.contact.empty()) return out;
-    for (const Contact& c : touching(model.contact, system_.positions(), in.t + in.h))
-      if (!system_.full()[at(c.node)]) out.push_back(c.node);
+    if (system_.all_full()) return out;
+    if (system_.bodies()) system_.add_pressing(system_.positions(), out);
+    if (!model.contact.empty())
+      for (const Contact& c : touching(model.contact, system_.positions(), in.t + in.h))
+        out.push_back(c.node);
+    std::erase_if(out, [&](Index i) { return system_.full()[at(i)] != 0; });
     return clean(std::move(out));
   }
 
@@ -248,10 +274,10 @@ class Condense final : public Stepper {
     bool exact = options_.exact;
     const bool changed = region != memory.full;
     if (changed) refit(model, state, region, memory);
-    system_.set_region(region, exact);
+    system_.set_region(region, exact, memory.coupled);
     if (!exact && !system_.all_full() && system_.full_nodes() > 0 &&
         system_.points() < kPointsPerColumn * subspace_.columns()) {
-      system_.set_region(region, true);
+      system_.set_region(region, true, memory.coupled);
       ++switches_.exact_points;
     }
     region_changed_ |= changed;
@@ -315,8 +341,12 @@ class Condense final : public Stepper {
         s.damping = model.scene->damping_stiffness / g;
         s.history = &state.x;
       }
-      system_.pose(std::move(s), guess_.size() > 0 ? guess_ : carried(model, state.x, in),
-                   guess_q_.size() > 0 ? guess_q_ : memory.q);
+      const VecX guess = guess_.size() > 0 ? guess_ : carried(model, state.x, in);
+      if (system_.couple_pairs(state.x, guess)) {
+        memory.factor.forget();
+        memory.coupled = system_.coupled();
+      }
+      system_.pose(std::move(s), guess, guess_q_.size() > 0 ? guess_q_ : memory.q);
       if (options_.anchor && (region_changed_ || pose_moves_ || memory.anchor.size() == 0))
         memory.anchor = system_.make_anchor(memory.q);
       region_changed_ = false;
@@ -400,6 +430,18 @@ class Condense final : public Stepper {
     if (switches_.full_space > 0) report.fallbacks["full_space"] = switches_.full_space;
     if (switches_.exact_points > 0) report.fallbacks["exact_subspace_energy"] = switches_.exact_points;
     report_energy(model, state, solved.elastic, report);
+    if (const BodyContact* bodies = system_.bodies()) {
+      const BodyContact::Summary now = bodies->summary(state.x);
+      report.extra["body_pairs"] = static_cast<double>(bodies->pairs().size());
+      report.extra["body_contacts"] = static_cast<double>(now.active);
+      report.extra["body_depth"] = now.depth;  // [m]
+      report.extra["body_tunnelled"] = static_cast<double>(bodies->tunnelled().size());
+      if (!bodies->tunnelled().empty())
+        report.warnings.push_back(fmt::format(
+            "{} node{} went through a body, the first is node {}: a smaller time step or a finer mesh helps",
+            bodies->tunnelled().size(), bodies->tunnelled().size() == 1 ? "" : "s",
+            bodies->tunnelled().front()));
+    }
     if (model.contact.empty()) return;
     double deepest = 0;
     for (const Contact& c : touching(model.contact, state.x, in.t + in.h)) {

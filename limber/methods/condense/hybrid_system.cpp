@@ -8,6 +8,7 @@
 namespace limber::condense {
 namespace {
 
+constexpr std::size_t kSparePairs = 2;  // how many times more pairs than needed a new pattern may have
 constexpr double kHybridMargin = 0.01;  // of the bodies' size: how far from obstacles nodes are looked at
 
 VecX gathered(const VecX& whole, std::span<const Index> nodes) {
@@ -26,14 +27,22 @@ HybridSystem::HybridSystem(const Model& model, const Skeleton& skeleton, const S
       options_(options),
       pose_at_(std::move(pose_at)),
       rounding_(fem::rounding(model.mesh, fem::rest_volume(*model.elements))),
-      solver_({model.scene->solver, model.scene->ordering}) {}
+      solver_({model.scene->solver, model.scene->ordering}) {
+  if (options.body_contact)
+    bodies_.emplace(model.mesh,
+                    BodyContactOptions{model.scene->contact.stiffness, model.scene->contact.friction,
+                                       options.contact_damping, options.slip_speed});
+  body_force_ = VecX::Zero(bodies_ ? 3 * model.nodes() : 0);
+}
 
-void HybridSystem::set_region(const std::vector<std::uint8_t>& wanted, bool exact) {
+void HybridSystem::set_region(const std::vector<std::uint8_t>& wanted, bool exact,
+                              const std::vector<std::int64_t>& coupled) {
   const Index n = model_.nodes();
   std::vector<std::uint8_t> full = wanted;
   for (Index i = 0; i < n; ++i)
     if (skeleton_.bone_of_node[at(i)] >= 0) full[at(i)] = 0;
-  if (ready_ && full == full_ && exact == exact_) return;
+  if (ready_ && full == full_ && exact == exact_ && coupled == coupled_) return;
+  coupled_ = coupled;
   full_ = std::move(full);
   exact_ = exact;
   ready_ = true;
@@ -84,6 +93,22 @@ void HybridSystem::make_pattern() {
   corner_.clear();
   full_of_.clear();
   edge_of_.clear();
+  pair_nodes_.clear();
+  pair_blocks_.clear();
+  place_.assign(at(model_.nodes()), -1);
+  for (Index k = 0; k < full_nodes(); ++k) place_[at(full_nodes_[at(k)])] = k;
+  // Blocks that contacts need: (column, row), ascending.
+  std::vector<std::pair<Index, Index>> extra;
+  for (std::size_t k = 0; k + 3 < coupled_.size(); k += 4)
+    for (int i = 0; i < 4; ++i)
+      for (int j = 0; j < 4; ++j) {
+        const Index a = place_[static_cast<std::size_t>(coupled_[k + static_cast<std::size_t>(i)])],
+                    b = place_[static_cast<std::size_t>(coupled_[k + static_cast<std::size_t>(j)])];
+        if (b >= 0 && a > b) extra.emplace_back(b, a);
+      }
+  std::sort(extra.begin(), extra.end());
+  extra.erase(std::unique(extra.begin(), extra.end()), extra.end());
+  auto next_extra = extra.begin();
   std::vector<Index> col_begin{0}, row;
   if (active_) {
     Index next = 0;
@@ -100,6 +125,9 @@ void HybridSystem::make_pattern() {
         const Index i = own.row[at(b)];
         const Index fi = full_of_[at(i)], fj = full_of_[at(j)], ei = edge_of_[at(i)], ej = edge_of_[at(j)];
         if (fi >= 0 && fj >= 0) {
+          for (; next_extra != extra.end() && *next_extra < std::pair(fj, fi); ++next_extra)
+            row.push_back(next_extra->second);
+          if (next_extra != extra.end() && *next_extra == std::pair(fj, fi)) ++next_extra;
           inner_.push_back({b, static_cast<Index>(row.size())});
           row.push_back(fi);
         } else if (fi >= 0 && ej >= 0) {
@@ -110,7 +138,10 @@ void HybridSystem::make_pattern() {
           corner_.push_back({b, ei, ej, false});
         }
       }
-      if (full_of_[at(j)] >= 0) col_begin.push_back(static_cast<Index>(row.size()));
+      if (full_of_[at(j)] < 0) continue;
+      for (; next_extra != extra.end() && next_extra->first == full_of_[at(j)]; ++next_extra)
+        row.push_back(next_extra->second);
+      col_begin.push_back(static_cast<Index>(row.size()));
     }
   }
   pattern_ = std::make_shared<const BlockPattern>(make_block_pattern(std::move(col_begin), std::move(row)));
@@ -118,8 +149,6 @@ void HybridSystem::make_pattern() {
   contact_matrix_ = BlockMatrix();
   made_from_ = {};
   solver_.analyze(*pattern_);
-  std::vector<Index> place(at(model_.nodes()), -1);
-  for (Index k = 0; k < full_nodes(); ++k) place[at(full_nodes_[at(k)])] = k;
   if (points_)
     for (const Index i : points_->nodes) point_nodes_.push_back(i);
 
@@ -130,7 +159,7 @@ void HybridSystem::make_pattern() {
     contact_model_.alpha = model_.contact.alpha;
     contact_model_.rule = model_.contact.rule;
     for (std::size_t k = 0; k < model_.contact.nodes.size(); ++k)
-      if (const Index own = place[at(model_.contact.nodes[k])]; own >= 0) {
+      if (const Index own = place_[at(model_.contact.nodes[k])]; own >= 0) {
         contact_model_.nodes.push_back(own);
         contact_model_.stiffness.push_back(model_.contact.stiffness[k]);
         contact_model_.elastic.push_back(model_.contact.elastic[k]);
@@ -248,9 +277,72 @@ void HybridSystem::pose_contact(const VecX& x0, double t0, double t, double g) {
 }
 
 bool HybridSystem::revise_friction() {
-  if (!contact_) return false;
-  const ContactEnergy::Revision all = contact_->revise_friction(xf_);
+  ContactEnergy::Revision all;
+  if (contact_) all = contact_->revise_friction(xf_);
+  if (bodies_) {
+    const ContactEnergy::Revision between = bodies_->revise_friction(x_);
+    all.change += between.change;
+    all.sum += between.sum;
+  }
   return all.change > 0.01 * all.sum;
+}
+
+void HybridSystem::add_pressing(const VecX& x, std::vector<Index>& nodes) const {
+  for (const BodyContact::Pair& pair : bodies_->pairs())
+    if (BodyContact::presses(pair, x))
+      for (const Index i : pair.nodes)
+        if (skeleton_.bone_of_node[at(i)] < 0) nodes.push_back(i);
+}
+
+bool HybridSystem::covered(const BodyContact::Pair& pair) const {
+  const Index a = place_[at(pair.nodes[0])];
+  return a < 0 || std::all_of(pair.nodes.begin() + 1, pair.nodes.end(), [&](Index i) {
+           const Index b = place_[at(i)];
+           return b < 0 || pattern_->find(std::max(a, b), std::min(a, b)) >= 0;
+         });
+}
+
+// Old pairs stay in the pattern, as bodies that rest or slide on each other come back to the same few faces,
+// unless they have become the greater part.
+bool HybridSystem::couple_pairs(const VecX& x0, const VecX& x1) {
+  if (!bodies_) return false;
+  bodies_->leave_out([&](const BodyContact::Pair& pair) {
+    return std::any_of(pair.nodes.begin(), pair.nodes.end(),
+                       [&](Index i) { return place_[at(i)] < 0 && skeleton_.bone_of_node[at(i)] < 0; });
+  });
+  std::vector<std::array<std::int64_t, 4>> list;
+  bool complete = true;
+  for (const BodyContact::Pair& pair : bodies_->pairs()) {
+    if (!pair.counts) continue;
+    list.push_back({pair.nodes[0], pair.nodes[1], pair.nodes[2], pair.nodes[3]});
+    complete &= covered(pair) || !(BodyContact::presses(pair, x0) || BodyContact::presses(pair, x1));
+  }
+  if (!complete) {
+    if (coupled_.size() / 4 <= kSparePairs * list.size())
+      for (std::size_t k = 0; k < coupled_.size(); k += 4)
+        list.push_back({coupled_[k], coupled_[k + 1], coupled_[k + 2], coupled_[k + 3]});
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    coupled_.clear();
+    for (const auto& nodes : list) coupled_.insert(coupled_.end(), nodes.begin(), nodes.end());
+    make_pattern();
+    set_costs();
+  }
+  pair_nodes_.clear();
+  pair_blocks_.clear();
+  for (const BodyContact::Pair& pair : bodies_->pairs()) {
+    if (!pair.counts) continue;
+    pair_nodes_.insert(pair_nodes_.end(), pair.nodes.begin(), pair.nodes.end());
+    for (const Index i : pair.nodes)
+      for (const Index j : pair.nodes)
+        if (const Index a = place_[at(i)], b = place_[at(j)]; b >= 0 && a > b)
+          if (const Index block = pattern_->find(a, b); block >= 0) pair_blocks_.push_back(block);
+  }
+  for (std::vector<Index>* unique : {&pair_nodes_, &pair_blocks_}) {
+    std::sort(unique->begin(), unique->end());
+    unique->erase(std::unique(unique->begin(), unique->end()), unique->end());
+  }
+  return !complete;
 }
 
 void HybridSystem::evaluate(Point& p) {
@@ -313,6 +405,15 @@ void HybridSystem::evaluate(Point& p) {
     p.scale += touch;
     p.rf -= contact_force_;
   }
+  if (!pair_nodes_.empty()) {
+    const double touch = bodies_->add_force(x_, body_force_);
+    p.energy += touch;
+    p.scale += touch;
+    for (const Index i : pair_nodes_) {
+      if (place_[at(i)] >= 0) node(p.rf, place_[at(i)]) -= node(body_force_, i);
+      node(body_force_, i).setZero();
+    }
+  }
   p.norm = std::sqrt(p.rf.squaredNorm() + p.rs.squaredNorm());
   p.rounding = stiffness_ * rounding_.force * x_.lpNorm<Eigen::Infinity>() +
                8 * std::numeric_limits<double>::epsilon() *
@@ -322,7 +423,7 @@ void HybridSystem::evaluate(Point& p) {
 
 void HybridSystem::assemble(fem::Projection projection) {
   assemble_elastic(x_, Wb_, Gp_, stiffness_, step_.inertia, step_.activation, projection);
-  collect_contact_blocks();
+  collect_contact_blocks(projection != fem::Projection::kPsd);
   add_contact_blocks(contact_block_, contact_value_);
 }
 
@@ -365,20 +466,22 @@ void HybridSystem::assemble_elastic(const VecX& x, const MatX& Wb, const Velocit
 }
 
 // What contacts add to K_ff at the present unknowns, block by block: a record of the factor keeps it.
-void HybridSystem::collect_contact_blocks() {
+void HybridSystem::collect_contact_blocks(bool exact) {
   contact_block_.clear();
   contact_value_.clear();
-  if (!contact_) return;
+  if (!contact_ && pair_nodes_.empty()) return;
   if (contact_matrix_.pattern != pattern_) contact_matrix_ = BlockMatrix(pattern_);
-  contact_->add_stiffness(xf_, contact_matrix_);
-  for (Index k = 0; k < full_nodes(); ++k) {
-    const Index b = pattern_->col_begin[at(k)];
+  if (contact_) contact_->add_stiffness(xf_, contact_matrix_);
+  if (!pair_nodes_.empty()) bodies_->add_stiffness(x_, exact, contact_matrix_, place_);
+  const auto take = [&](Index b) {
     auto block = contact_matrix_.block(b);
-    if (block.isZero(0)) continue;
+    if (block.isZero(0)) return;
     contact_block_.push_back(b);
     contact_value_.insert(contact_value_.end(), block.data(), block.data() + 9);
     block.setZero();
-  }
+  };
+  for (Index k = 0; k < full_nodes(); ++k) take(pattern_->col_begin[at(k)]);
+  for (const Index b : pair_blocks_) take(b);
 }
 
 void HybridSystem::add_contact_blocks(std::span<const std::int64_t> blocks, std::span<const double> values) {

@@ -16,6 +16,7 @@
 // nodes, the reduced force is made that of all points: c = (points that are off)(x_sub) - W^T dE_act(x_sub).
 #pragma once
 
+#include <limber/contact/body_contact.hpp>
 #include <limber/contact/contact_energy.hpp>
 #include <limber/core/phase_clock.hpp>
 #include <limber/fem/plan.hpp>
@@ -61,8 +62,10 @@ class HybridSystem {
                const CondenseOptions& options, PoseAt pose_at);
 
   // 1 for nodes that are in full space; those fixed to bones are not, whatever it says. `exact`: all elements
-  // of T_s instead of cubature points. Nothing is made anew where nothing changes.
-  void set_region(const std::vector<std::uint8_t>& full, bool exact);
+  // of T_s instead of cubature points. `coupled`: pairs of contacts that the matrix has blocks for, as far as
+  // they are full. Nothing is made anew where nothing changes.
+  void set_region(const std::vector<std::uint8_t>& full, bool exact,
+                  const std::vector<std::int64_t>& coupled = {});
   const std::vector<std::uint8_t>& full() const { return full_; }
   bool all_full() const { return subspace_nodes_ == 0; }
   Index full_nodes() const { return static_cast<Index>(full_nodes_.size()); }
@@ -80,6 +83,17 @@ class HybridSystem {
   // Contacts of the full nodes: the step begins at t0 with nodes at x0 and ends at t; g: effective time step.
   void pose_contact(const VecX& x0, double t0, double t, double g);
   bool revise_friction();  // true: solve again
+
+  // Contacts of bodies with each other and themselves (null: not asked for). pose() once a step; the others
+  // look at all nodes. Pairs whose nodes are all full, or fixed to bones, have an energy.
+  BodyContact* bodies() { return bodies_ ? &*bodies_ : nullptr; }
+  const BodyContact* bodies() const { return bodies_ ? &*bodies_ : nullptr; }
+  // Nodes of pairs that press at x, those fixed to bones left out.
+  void add_pressing(const VecX& x, std::vector<Index>& nodes) const;
+  // Takes the pairs of the region; makes the pattern anew when it lacks blocks of one that presses at x0 or
+  // x1, and says so.
+  bool couple_pairs(const VecX& x0, const VecX& x1);
+  const std::vector<std::int64_t>& coupled() const { return coupled_; }
 
   struct Point {
     double energy = 0, scale = 0;  // [J]
@@ -119,7 +133,8 @@ class HybridSystem {
   void assemble(fem::Projection projection);
   void assemble_elastic(const VecX& x, const MatX& Wb, const VelocityMap& Gp, double stiffness,
                         double inertia, const std::vector<double>& activation, fem::Projection projection);
-  void collect_contact_blocks();
+  void collect_contact_blocks(bool exact);
+  bool covered(const BodyContact::Pair& pair) const;
   void add_contact_blocks(std::span<const std::int64_t> blocks, std::span<const double> values);
 
   void set_costs();
@@ -163,7 +178,11 @@ class HybridSystem {
   BorderedSolver solver_;
   ContactModel contact_model_;
   std::optional<ContactEnergy> contact_;
-  MatX mass_;  // of the subspace nodes: U_s^T M U_s
+  std::vector<Index> place_;  // of all nodes: where they are in full_nodes_, or -1
+  std::optional<BodyContact> bodies_;
+  std::vector<std::int64_t> coupled_;
+  std::vector<Index> pair_nodes_, pair_blocks_;  // of pairs with an energy; blocks beside the diagonal
+  MatX mass_;                                    // of the subspace nodes: U_s^T M U_s
 
   // Of the step.
   HybridStep step_;
@@ -181,6 +200,7 @@ class HybridSystem {
   fem::Assembled active_force_, active_system_, points_force_;
   fem::ReducedAssembly points_system_;
   VecX contact_force_;
+  VecX body_force_;  // 3n, zero between two calls
   ReducedMatrix matrix_;
   BlockMatrix contact_matrix_;  // zero between two calls
   std::vector<std::int64_t> contact_block_;

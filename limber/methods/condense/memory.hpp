@@ -30,13 +30,14 @@ struct RegionFactor {
 };
 
 struct CondenseMemory {
-  std::int64_t subspace = 0;       // hash of basis and points that all this belongs to
-  VecX q;                          // coordinates of the subspace; empty: no step yet
-  std::vector<std::int32_t> keep;  // of every node: steps that the oracles keep it in full space
-  std::vector<std::uint8_t> full;  // of every node: whether it was in full space in the last step
-  VecX anchor;                     // reduced force that stands for points that are switched off [N]
-  VecX local_velocity;             // bdf1, 3n: rate of the displacement in the skinned frame [m/s]
-  double speed = 0, change = 0;    // bdf1: means over the full nodes [m/s, m/s^2]
+  std::int64_t subspace = 0;          // hash of basis and points that all this belongs to
+  VecX q;                             // coordinates of the subspace; empty: no step yet
+  std::vector<std::int32_t> keep;     // of every node: steps that the oracles keep it in full space
+  std::vector<std::uint8_t> full;     // of every node: whether it was in full space in the last step
+  VecX anchor;                        // reduced force that stands for points that are switched off [N]
+  VecX local_velocity;                // bdf1, 3n: rate of the displacement in the skinned frame [m/s]
+  double speed = 0, change = 0;       // bdf1: means over the full nodes [m/s, m/s^2]
+  std::vector<std::int64_t> coupled;  // what contacts between bodies added to the pattern, four nodes a pair
   RegionFactor factor;
 
   template <class M, class Visitor>
@@ -49,6 +50,7 @@ struct CondenseMemory {
     visitor("local_velocity", m.local_velocity);
     visitor("speed", m.speed);
     visitor("change", m.change);
+    visitor("coupled", m.coupled);
     visitor("factor_x", m.factor.x);
     visitor("factor_t", m.factor.t);
     visitor("factor_inertia", m.factor.inertia);

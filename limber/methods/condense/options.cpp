@@ -40,6 +40,7 @@ constexpr Entry kCondenseEntries[] = {
     {.path = "/method[condense]/tolerance_relative", .type = Type::kNumber, .fallback = "1e-6", .range = ranges::inside(0, 1), .text = "Residual, relative to that of the initial guess, at which a solve ends."},
     {.path = "/method[condense]/tolerance_absolute", .type = Type::kNumber, .unit = "N", .fallback = "1e-6", .range = ranges::above(0), .text = "Norm of the residual force at which a solve ends."},
     {.path = "/method[condense]/max_iterations", .type = Type::kInteger, .fallback = "100", .range = ranges::within(1, 100000), .text = "Newton iterations after which a solve counts as failed."},
+    {.path = "/method[condense]/body_contact", .type = Type::kBoolean, .fallback = "false", .text = "Bodies touch each other and themselves; nodes that do are in full space."},
     {.path = "/method[condense]/contact_damping", .type = Type::kNumber, .unit = "s", .fallback = "0", .range = ranges::at_least(0), .text = "Damping of contact, as a time: resists going deeper with this times the penalty stiffness."},
     {.path = "/method[condense]/slip_speed", .type = Type::kNumber, .unit = "m/s", .fallback = "0.005", .range = ranges::above(0), .text = "Speed below which friction is viscous instead of Coulomb's."},
 };
@@ -118,6 +119,7 @@ condense::CondenseOptions condense::CondenseOptions::read(const nlohmann::json& 
   out.max_iterations = o.at("max_iterations");
   out.contact_damping = o.at("contact_damping");
   out.slip_speed = o.at("slip_speed");
+  out.body_contact = o.at("body_contact");
   return out;
 }
 
@@ -126,7 +128,11 @@ constinit const Method condense_method{
              .summary =
                  "subspace condensation: a trained subspace on a skeleton, full space where things touch",
              .entries = kCondenseEntries,
-             .can = {.obstacles = true, .plane = false, .cuts = false, .free_bodies = false},
+             .can = {.obstacles = true,
+                     .body_contact = true,
+                     .plane = false,
+                     .cuts = false,
+                     .free_bodies = false},
              .check = check_condense,
              .remedy = "try more steps (time/step), more poses, or a greater method/radius"},
     .make = make_condense,

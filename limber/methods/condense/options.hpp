@@ -56,6 +56,7 @@ struct CondenseOptions {
   int max_iterations = 100;
   double contact_damping = 0;  // [s]
   double slip_speed = 5e-3;    // [m/s]
+  bool body_contact = false;   // bodies touch each other and themselves
 
   // Reads what the scene's reader has checked and defaulted.
   static CondenseOptions read(const nlohmann::json& options);

@@ -1,0 +1,120 @@
+// Subspace condensation with contact of a body with itself and between bodies, against `implicit`.
+#include "physics/condense_scenes.hpp"
+
+#include <limber/sim/hash.hpp>
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace limber::condense_tests {
+namespace {
+
+// Two fingers on a palm, about one long; the one bends against the other and comes back.
+std::shared_ptr<const Scene> fork(const std::string& method) {
+  const std::filesystem::path folder = test_cache();
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "fork.shape") << R"(tets 3000
+blend 0.03
+cone -0.4 0 -0.12 -0.4 0 0.12 0.14 0.14
+cone -0.4 0 -0.14 0.4 0 -0.14 0.1 0.09
+cone -0.4 0 0.14 0.4 0 0.14 0.1 0.09
+)";
+  const std::string text =
+      fmt::format(R"({{"limber": 1, "time": {{"step": 0.05, "end": 1}}, "gravity": [0, 0, 0],
+    "bodies": [{{"name": "fork", "mesh": "fork.shape", "material": {{"young": 1e5, "poisson": 0.4}}}}],
+    "bones": [{{"name": "palm", "head": [-0.42, 0, -0.12], "tail": [-0.42, 0, 0.12], "radius": 0.06}},
+              {{"name": "a", "parent": "palm", "joint": [-0.25, 0, -0.14], "head": [-0.08, 0, -0.14],
+                "tail": [0.38, 0, -0.14], "radius": 0.035,
+                "motion": [{{"t": 0}}, {{"t": 0.6, "rotation": [0, -0.22, 0]}}, {{"t": 1}}]}},
+              {{"name": "b", "parent": "palm", "head": [-0.08, 0, 0.14], "tail": [0.38, 0, 0.14],
+                "radius": 0.035}}],
+    "contact": {{"friction": 0}}, "method": {}}})",
+                  method);
+  return std::make_shared<const Scene>(read_scene(text, (folder / "fork.json").string()));
+}
+
+struct Difference {
+  double max = 0, contacts = 0, other_contacts = 0, full = 0, grown = 0, last_full = 0;
+};
+
+Difference compare_runs(Simulation& a, Simulation& b, int steps, double energy_tolerance) {
+  Difference d;
+  for (int k = 0; k < steps; ++k) {
+    const StepReport r = a.step(), other = b.step();
+    EXPECT_EQ(r.status, StepStatus::kOk) << r.why;
+    EXPECT_EQ(other.status, StepStatus::kOk) << other.why;
+    d.max = std::max(d.max, max_distance(a.state().x, b.state().x));
+    d.contacts += r.extra.at("body_contacts");
+    d.other_contacts += other.extra.at("body_contacts");
+    d.full = std::max(d.full, r.extra.at("full_share"));
+    d.grown += r.fallbacks.count("region_grown") ? r.fallbacks.at("region_grown") : 0;
+    d.last_full = r.extra.at("full_nodes");
+    const double energy = measure(a.model(), a.state(), {}).elastic,
+                 full = measure(b.model(), b.state(), {}).elastic;
+    EXPECT_NEAR(energy, full, energy_tolerance * full + 1e-3) << k;
+  }
+  return d;
+}
+
+// The fingers meet where the subspace knows nothing of it: the region wakes up, the shape is that of full
+// space, and afterwards the subspace is alone again.
+TEST(CondenseContact, BodyTouchesItself) {
+  const auto scene = fork(R"({"type": "condense", "body_contact": true, "poses": 20, "modes": 12,
+                              "least_spread": 1e-7, "radius": 0.3})");
+  Simulation run(scene, with_cache()), full(fork(R"({"type": "implicit", "integrator": "quasistatic",
+                                                     "body_contact": true})"),
+                                            with_cache());
+  const Difference d = compare_runs(run, full, 20, 0.03);
+  RecordProperty("max", fmt::format("{}", d.max));
+  EXPECT_GT(d.contacts, 20);
+  EXPECT_NEAR(d.contacts, d.other_contacts, 0.15 * d.other_contacts);
+  EXPECT_LT(d.max, 0.01);
+  EXPECT_GT(d.full, 0.1);
+  EXPECT_LT(d.full, 0.7);
+  EXPECT_EQ(d.last_full, 0);
+
+  // The kept factor has the pairs of contacts in it: from a copy of the state it is made again.
+  Simulation first(scene, with_cache());
+  for (int k = 0; k < 10; ++k) first.step();
+  Simulation again(scene, with_cache());
+  again.restore(first.state());
+  for (int k = 0; k < 3; ++k) {
+    first.step();
+    EXPECT_GT(again.step().extra.at("body_contacts"), 0);
+  }
+  EXPECT_EQ(hash_state(first.state()), hash_state(again.state()));
+}
+
+// A soft ball on a bone of its own is pressed into the capsule and drawn along it, with friction.
+TEST(CondenseContact, BodiesTouchEachOther) {
+  const auto scene = [](const std::string& method) {
+    std::string text = capsule_text(method);
+    replace(text, R"("step": 0.25, "end": 2)", R"("step": 0.05, "end": 0.6)");
+    replace(text, R"({"t": 2, "rotation": [1.4, 0, 0]})", R"({"t": 0.6, "rotation": [0.4, 0, 0]})");
+    replace(
+        text, R"("bones": [)",
+        R"("bones": [{"name": "ball core", "body": "ball", "head": [0.2, 0, -0.03], "tail": [0.2, 0, 0.03],
+      "radius": 0.04, "motion": [{"t": 0}, {"t": 0.4, "translation": [-0.035, 0, 0]},
+                                 {"t": 0.6, "translation": [-0.035, 0, 0.02]}]},)");
+    replace(text, R"("name": "lower", )", R"("name": "lower", "body": "capsule", )");
+    replace(text, R"("name": "upper", )", R"("name": "upper", "body": "capsule", )");
+    replace(text, R"("bodies": [)", R"("bodies": [{"name": "ball", "mesh": {"shape": "sphere", "radius": 0.08,
+      "edge": 0.03}, "translation": [0.2, 0, 0], "material": {"young": 2e5, "poisson": 0.4}},)");
+    replace(text, R"("friction": 0)", R"("friction": 0.3)");
+    return std::make_shared<const Scene>(read_scene(text, "two.json"));
+  };
+  Simulation run(scene(R"({"type": "condense", "body_contact": true, "poses": 12, "modes": 11,
+                           "least_spread": 1e-7, "radius": 0.15})"),
+                 with_cache()),
+      full(scene(R"({"type": "implicit", "integrator": "quasistatic", "body_contact": true})"), with_cache());
+  const Difference d = compare_runs(run, full, 12, 0.1);
+  RecordProperty("max", fmt::format("{}", d.max));
+  EXPECT_GT(d.contacts, 10);
+  EXPECT_NEAR(d.contacts, d.other_contacts, 0.15 * d.other_contacts);
+  EXPECT_LT(d.max, 0.01);
+  EXPECT_LT(d.full, 0.7);
+}
+
+}  // namespace
+}  // namespace limber::condense_tests
