@@ -51,17 +51,20 @@ struct BoundProblem {
   std::vector<std::uint8_t> turned;  // whether a block's basis is not the identity
   std::vector<Bound> bound;          // of each coordinate
   VecX value, range;
+  VecX guess;  // y as it may be, or empty: friction starts from it
   std::vector<FrictionDisc> friction;
   std::vector<BoundRow> rows;
 
   void resize(Index blocks);
 };
 
+constexpr std::int8_t kSticks = 2;  // of an active set: held by friction, not by a bound
+
 struct BoundSolution {
   VecX y;         // coordinates
-  VecX reaction;  // A y - b: what holds them; of bounds not negative
+  VecX reaction;  // A y - b without rows: what holds them; of bounds not negative
   std::vector<std::int8_t>
-      active;  // of each coordinate: 1 at its bound (or held by friction), -1 at the upper end
+      active;  // of each coordinate: 1 at its bound or the upper end, -1 at the lower end, kSticks
   std::vector<double> row_reaction;  // of each row
   std::vector<Vec2> friction;        // forces of each disc
   std::map<std::string, int> fallbacks;
@@ -72,8 +75,9 @@ struct BoundSolution {
 
 // Turns A and b into the vertices' bases: B^T A B, B^T b.
 void turn_to_basis(BoundProblem& problem);
-// Back to xdot.
+// Back to xdot, and forth.
 VecX from_basis(const BoundProblem& problem, const VecX& y);
+VecX to_basis(const BoundProblem& problem, const VecX& q);
 
 // Keeps the analysis of a pattern between calls. `active`: to start from, or empty.
 class BoundSolver {

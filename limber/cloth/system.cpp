@@ -26,6 +26,22 @@ bool crease(const Sheet& sheet, const Hinge& k) {
          std::binary_search(sheet.preserved.begin(), sheet.preserved.end(), edge);
 }
 
+// Coefficients of the hinges, with lengths between `points`; those with `skip` cost nothing. Flat at rest.
+template <class Points, class Skip>
+void update_hinges(const Points& points, ClothBody& body, const Skip& skip) {
+  body.coefficient.assign(body.hinges.size(), 0.0);
+  body.rest_angle.assign(body.hinges.size(), 0.0);
+  for (std::size_t k = 0; k < body.hinges.size(); ++k) {
+    const Hinge& hinge = body.hinges[k];
+    const double beta =
+        0.5 * (body.fabric[at(hinge.triangle[0])].bending + body.fabric[at(hinge.triangle[1])].bending);
+    if (beta == 0 || skip(hinge)) continue;
+    const double area = body.rest[at(hinge.triangle[0])].area + body.rest[at(hinge.triangle[1])].area;
+    body.coefficient[k] =
+        3 * beta * (points[at(hinge.vertex[1])] - points[at(hinge.vertex[0])]).squaredNorm() / area;
+  }
+}
+
 }  // namespace
 
 void update_rest(const Sheet& sheet, ClothBody& body) {
@@ -34,17 +50,7 @@ void update_rest(const Sheet& sheet, ClothBody& body) {
     const Corners2 X = corners_of(sheet.X, sheet.triangles[t]);
     body.rest[t] = rest_triangle(X[0], X[1], X[2]);
   }
-  body.coefficient.assign(body.hinges.size(), 0.0);
-  body.rest_angle.assign(body.hinges.size(), 0.0);
-  for (std::size_t k = 0; k < body.hinges.size(); ++k) {
-    const Hinge& hinge = body.hinges[k];
-    const double beta =
-        0.5 * (body.fabric[at(hinge.triangle[0])].bending + body.fabric[at(hinge.triangle[1])].bending);
-    if (beta == 0 || crease(sheet, hinge)) continue;
-    const double area = body.rest[at(hinge.triangle[0])].area + body.rest[at(hinge.triangle[1])].area;
-    body.coefficient[k] =
-        3 * beta * (sheet.X[at(hinge.vertex[1])] - sheet.X[at(hinge.vertex[0])]).squaredNorm() / area;
-  }
+  update_hinges(sheet.X, body, [&](const Hinge& hinge) { return crease(sheet, hinge); });
 }
 
 void update_rest(const std::vector<Vec3>& rest, const std::vector<Tri>& triangles, ClothBody& body) {
@@ -53,18 +59,9 @@ void update_rest(const std::vector<Vec3>& rest, const std::vector<Tri>& triangle
     const Corners3 x = corners_of(rest, triangles[t]);
     body.rest[t] = rest_triangle(x[0], x[1], x[2]);
   }
-  body.coefficient.assign(body.hinges.size(), 0.0);
-  body.rest_angle.assign(body.hinges.size(), 0.0);
-  for (std::size_t k = 0; k < body.hinges.size(); ++k) {
-    const Hinge& hinge = body.hinges[k];
-    const double beta =
-        0.5 * (body.fabric[at(hinge.triangle[0])].bending + body.fabric[at(hinge.triangle[1])].bending);
-    if (beta == 0) continue;
-    const double area = body.rest[at(hinge.triangle[0])].area + body.rest[at(hinge.triangle[1])].area;
-    body.coefficient[k] =
-        3 * beta * (rest[at(hinge.vertex[1])] - rest[at(hinge.vertex[0])]).squaredNorm() / area;
-    body.rest_angle[k] = hinge_angle(corners_of(rest, hinge));
-  }
+  update_hinges(rest, body, [](const Hinge&) { return false; });
+  for (std::size_t k = 0; k < body.hinges.size(); ++k)
+    if (body.coefficient[k] > 0) body.rest_angle[k] = hinge_angle(corners_of(rest, body.hinges[k]));
 }
 
 ClothPattern make_pattern(const Sheet& sheet, const std::vector<Hinge>& hinges) {

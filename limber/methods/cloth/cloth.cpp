@@ -97,6 +97,7 @@ class Cloth final : public Stepper {
     {
       auto phase = clock_.phase("solve");
       turn_to_basis(problem_);
+      problem_.guess = to_basis(problem_, system_.q);
       solution = solver_.solve(problem_, active_of(state));
       // Triangles that sliding would turn over: their vertices may slide half as far, in the end not at all.
       for (int k = 0; solution.ok && k < kNarrowings && narrow(in.h, solution, k + 1 == kNarrowings); ++k) {
@@ -491,9 +492,9 @@ class Cloth final : public Stepper {
       for (Index k = 0; k < 2; ++k) {
         const Index d = 3 * pattern_.extra[i] + k;
         if (problem_.bound[at(d)] != Bound::kRange) continue;
-        const double y = std::abs(solution.y[d]);
+        const double reach = std::abs(problem_.value[d]) + problem_.range[d];
         problem_.value[d] = 0;
-        problem_.range[d] = stop ? 0.0 : 0.5 * std::min(y, std::abs(problem_.value[d]) + problem_.range[d]);
+        problem_.range[d] = stop ? 0.0 : 0.5 * std::min(std::abs(solution.y[d]), reach);
       }
     }
     return any;

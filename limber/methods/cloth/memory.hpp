@@ -19,11 +19,11 @@ struct ClothMemory {
       side;  // of EOL vertices: 1 what they lie on is behind the cloth's normal, 2 before it; or 0
   std::vector<std::uint8_t> active;  // six numbers each: which bounds the last step ended with
   std::vector<double> friction;      // two numbers each: impulses of friction in its own coordinates [N s]
+  std::int64_t parts = 1;            // of the present step
+  double prepared = -1;              // the time for which the mesh has been made [s]
   // For the report alone, no part of the state:
   double detect_seconds = 0, remesh_seconds = 0;
   std::int64_t unclean = 0;
-  std::int64_t parts = 1;  // of the present step
-  double prepared = -1;    // the time for which the mesh has been made [s]
 
   template <class M, class Visitor>
   static void visit(M& m, Visitor&& visitor) {
