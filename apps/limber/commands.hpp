@@ -12,6 +12,7 @@ namespace limber {
 // Adds the sub-command's options to `app`. When the user chose it, `action` becomes the function that does
 // the work; its result is the exit code. Errors are thrown as limber::Error.
 void add_run_command(CLI::App& app, std::function<int()>& action);
+void add_live_command(CLI::App& app, std::function<int()>& action);
 void add_check_command(CLI::App& app, std::function<int()>& action);
 void add_list_command(CLI::App& app, std::function<int()>& action);
 void add_info_command(CLI::App& app, std::function<int()>& action);

@@ -54,12 +54,21 @@ void print_text(const view::Comparison& c, const std::vector<std::string>& label
   std::size_t width = 3;
   for (const std::string& l : labels) width = std::max(width, l.size());
   auto number = [](double v) { return std::isfinite(v) ? view::short_number(v) : std::string("-"); };
-  fmt::print("{:<{}}  {:>10}  {:>9}  {:>10}  {:>10}  {:>8}\n", "run", width, "unknowns", "ms/step",
-             "95% below", "faster", "nodes");
+  const view::Cost& reference = c.costs[0];
+  const auto percent = [&](double v) { return std::isfinite(v) ? fmt::format("{:.3g} %", 100 * v) : "-"; };
+  fmt::print("{:<{}}  {:>8}  {:>12}  {:>9}  {:>10}  {:>9}  {:>10}  {:>8}  {:>10}  {:>10}\n", "run", width,
+             "faster", "s/simulated s", "ms/step", "95% below", "step [s]", "unknowns", "nodes", "energy",
+             "amplitude");
   for (const view::Cost& k : c.costs)
-    fmt::print("{:<{}}  {:>10}  {:>9}  {:>10}  {:>10}  {:>8}\n", k.label, width, number(k.dofs),
-               number(k.ms_per_step), number(k.ms_p95), number(c.costs[0].ms_per_step / k.ms_per_step),
-               k.nodes);
+    fmt::print("{:<{}}  {:>8}  {:>13}  {:>9}  {:>10}  {:>9}  {:>10}  {:>8}  {:>10}  {:>10}\n", k.label, width,
+               number(reference.s_per_second / k.s_per_second), number(k.s_per_second), number(k.ms_per_step),
+               number(k.ms_p95), number(k.h), number(k.dofs), k.nodes,
+               std::isfinite(k.energy_change) ? fmt::format("{:+.3g} %", 100 * k.energy_change) : "-",
+               percent(k.amplitude / reference.amplitude));
+  fmt::print(
+      "faster: by simulated time; energy: change of the total, of the largest kinetic; amplitude: of node {} "
+      "in the second half, of that of {}\n",
+      c.swinging, labels[0]);
   fmt::print("\ndistance to {} [m]\n{:<{}}  {:>10}  {:>9}  {:>10}  {:>10}  {:>10}\n", labels[0], "run", width,
              "largest", "at t [s]", "at node", "RMS max", "RMS mean");
   for (std::size_t k = 1; k < labels.size(); ++k) {
@@ -84,7 +93,12 @@ void print_json(const view::Comparison& c, const std::vector<std::string>& label
                        {"steps", cost.steps},
                        {"unknowns", number(cost.dofs)},
                        {"ms_per_step", number(cost.ms_per_step)},
-                       {"ms_p95", number(cost.ms_p95)}};
+                       {"ms_p95", number(cost.ms_p95)},
+                       {"step_s", number(cost.h)},
+                       {"s_per_simulated_s", number(cost.s_per_second)},
+                       {"times_faster", number(c.costs[0].s_per_second / cost.s_per_second)},
+                       {"energy_change", number(cost.energy_change)},
+                       {"amplitude", number(cost.amplitude)}};
     if (k > 0)
       run["distance"] = {{"t", c.distance[k].t},
                          {"max", c.distance[k].max},

@@ -37,8 +37,18 @@ void Progress::step(std::int64_t step, double t, const StepReport& report, doubl
   if (window_.size() > kWindow) window_.pop_front();
   const double since = std::chrono::duration<double>(Clock::now() - last_).count();
   if (since < (terminal_ ? kRedraw : kPlainLine) && !(terminal_ && step == target_)) return;
+  draw(line(step, t, report));
+}
+
+void Progress::page(double share) {
+  if (!shown_) return;
+  const double since = std::chrono::duration<double>(Clock::now() - last_).count();
+  if (since < (terminal_ ? kRedraw : kPlainLine)) return;
+  draw(fmt::format("writing the page: {:.0f} %", 100 * share));
+}
+
+void Progress::draw(std::string text) {
   last_ = Clock::now();
-  std::string text = line(step, t, report);
   if (terminal_) {
     winsize size{};
     // A line that wraps cannot be redrawn.

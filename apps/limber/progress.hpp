@@ -19,12 +19,15 @@ class Progress {
 
   // `seconds`: of the step and of recording it.
   void step(std::int64_t step, double t, const StepReport& report, double seconds);
+  // What comes after the steps; it takes a while.
+  void page(double share);
   // A line of text that stays, above the progress line.
   void say(const std::string& line);
   void clear();  // takes the progress line away
 
  private:
   std::string line(std::int64_t step, double t, const StepReport& report) const;
+  void draw(std::string text);
 
   using Clock = std::chrono::steady_clock;
   bool shown_, terminal_, drawn_ = false;

@@ -38,8 +38,8 @@ struct RunOptions {
   std::int64_t steps = -1, every = 0;
   double until = -1;
   int threads = 0;
-  bool vtu = false, resume = false, overwrite = false, view = false, verbose = false, quiet = false,
-       json = false, dump = false;
+  bool vtu = false, lossless = false, resume = false, overwrite = false, view = false, verbose = false,
+       quiet = false, json = false, dump = false;
 };
 
 volatile std::sig_atomic_t stop_requested = 0;
@@ -71,6 +71,7 @@ std::string resume_command(const RunOptions& o) {
   if (o.steps >= 0) out += fmt::format(" --steps {}", o.steps);
   if (o.until >= 0) out += fmt::format(" --until {}", o.until);
   if (o.every > 0) out += fmt::format(" --every {}", o.every);
+  if (o.lossless) out += " --lossless";
   if (o.threads > 0) out += fmt::format(" --threads {}", o.threads);
   return out + " --resume";
 }
@@ -148,7 +149,7 @@ Outcome loop(Simulation& simulation, Recorder& recorder, RunFolder& folder, Prog
       for (const auto& [name, count] : report.fallbacks)
         progress.say(fmt::format("step {}: fallback {} ({})", simulation.steps_done(), name, count));
   }
-  recorder.finish(outcome.status);
+  recorder.finish(outcome.status, {}, [&](double share) { progress.page(share); });
   outcome.wall = seconds(begin);
   return outcome;
 }
@@ -219,6 +220,7 @@ int run(RunOptions o) {
   std::vector<std::string> overrides = o.overrides;
   if (!o.solver.empty()) overrides.push_back("/solver/backend=" + o.solver);
   if (o.vtu) overrides.push_back("/output/vtu=true");
+  if (o.lossless) overrides.push_back("/output/lossless=true");
   if (o.every > 0) overrides.push_back(fmt::format("/output/every={}", o.every));
   const auto scene = std::make_shared<const Scene>(load_scene(o.scene, overrides));
   Simulation simulation(scene, user_preparation(!o.quiet));
@@ -298,6 +300,7 @@ void add_run_command(CLI::App& app, std::function<int()>& action) {
       ->expected(0, 1)
       ->type_name("[CHECKPOINT]");
   command->add_flag("--vtu", o->vtu, "Write frames for ParaView too (/output/vtu)");
+  command->add_flag("--lossless", o->lossless, "Keep 64-bit numbers in the recording too (/output/lossless)");
   command->add_flag("--overwrite", o->overwrite, "Replace whatever run the folder holds");
   command
       ->add_option("--threads", o->threads, "Threads; the results do not depend on it (default: all cores)")

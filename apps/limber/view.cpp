@@ -8,6 +8,7 @@
 #include <limber/view/server.hpp>
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <chrono>
@@ -55,7 +56,12 @@ int make_page(const ViewOptions& o) {
   view::PageOptions options;
   options.max_bytes = o.max_mb * 1e6;
   options.inside = o.inside;
+  if (::isatty(STDERR_FILENO) == 1)
+    options.progress = [](double share) {
+      fmt::print(stderr, "\rwriting the page: {:.0f} %\x1b[K", 100 * share);
+    };
   const view::PageReport report = view::write_page(recording, html, options);
+  if (options.progress) fmt::print(stderr, "\r\x1b[K");
   for (const std::string& n : report.notices) fmt::print(stderr, "limber: {}\n", n);
   if (!report.failure.empty()) throw Error(ErrorKind::kIo, report.failure);
   fmt::print("{}: {} frames, {:.1f} MB, positions within {} m{}\n", html.string(), report.frames,

@@ -107,6 +107,9 @@ struct ReplayFrame {
   std::vector<ReplayField> node_fields;
   std::vector<ReplayField> element_fields;
   std::vector<ReplayPose> obstacles;  // one per obstacle of the header
+  // Of a lossless recording: positions and velocities of all nodes as the simulation had them, 3n each [m],
+  // [m/s]. Readers hand them out by exact().
+  std::vector<double> exact_x, exact_v;
 };
 
 // The numbers of one step, as in steps.csv. A name is "group/name"; the page draws one plot per group:
@@ -170,6 +173,11 @@ class ReplayReader {
   ReplayTopology topology(Index i) const;
   // `positions` false: of a frame with coordinates, neither x nor velocities are made of them.
   ReplayFrame frame(Index i, bool positions = true) const;
+  // Positions and velocities of frame i to the last bit; empty where the recording is not lossless.
+  struct Exact {
+    std::vector<double> x, v;
+  };
+  Exact exact(Index i) const;
   // Of frame i, without reading it whole.
   double frame_time(Index i) const { return frame_chunks_[static_cast<std::size_t>(i)].t; }
   std::int64_t frame_step(Index i) const { return frame_chunks_[static_cast<std::size_t>(i)].step; }
@@ -202,6 +210,7 @@ class ReplayReader {
   ReplayHeader header_;
   std::vector<Chunk> chunks_;  // all readable ones, in file order
   std::vector<Chunk> topology_chunks_, frame_chunks_;
+  std::vector<Chunk> exact_chunks_;  // ascending in `step`; not every frame needs one
   std::vector<ReplayRow> rows_;
   bool finished_ = false;
   BoxedJson summary_;

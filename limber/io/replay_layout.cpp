@@ -75,6 +75,17 @@ static void put_floats(std::string& out, const std::vector<float>& values, int l
   }
 }
 
+// As 32-bit words, the upper halves of all numbers first: so they deflate best.
+void put_doubles(std::string& out, const std::vector<double>& values, int level) {
+  std::vector<std::uint32_t> words(2 * values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto bits = std::bit_cast<std::uint64_t>(values[i]);
+    words[i] = static_cast<std::uint32_t>(bits >> 32);
+    words[values.size() + i] = static_cast<std::uint32_t>(bits);
+  }
+  put_array(out, Type::kInt, reinterpret_cast<const char*>(words.data()), words.size(), level);
+}
+
 void put_fields(std::string& out, const std::vector<ReplayField>& fields, std::size_t count, const char* of,
                 int level) {
   put(out, static_cast<std::uint32_t>(fields.size()));
@@ -155,6 +166,15 @@ std::vector<T> Cursor::array() {
 
 std::vector<float> Cursor::floats() { return array<float>(); }
 std::vector<Index> Cursor::indices() { return array<Index>(); }
+std::vector<double> Cursor::doubles() {
+  const std::vector<Index> words = indices();
+  if (words.size() % 2 != 0) damaged("numbers with a wrong length");
+  std::vector<double> out(words.size() / 2);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<std::uint32_t>(words[i])) << 32 |
+                                   static_cast<std::uint32_t>(words[out.size() + i]));
+  return out;
+}
 
 std::vector<ReplayField> Cursor::fields(std::size_t count) {
   std::vector<ReplayField> out(bounded(get<std::uint32_t>(), 14));

@@ -20,7 +20,7 @@ constexpr std::uint32_t tag_of(const char (&s)[5]) {
          static_cast<std::uint32_t>(s[2]) << 16 | static_cast<std::uint32_t>(s[3]) << 24;
 }
 inline constexpr std::uint32_t kHead = tag_of("HEAD"), kTopology = tag_of("TOPO"), kFrame = tag_of("FRAM"),
-                               kRows = tag_of("ROWS"), kDone = tag_of("DONE");
+                               kRows = tag_of("ROWS"), kDone = tag_of("DONE"), kExact = tag_of("EXCT");
 // Tag, length (8 bytes), payload checksum, checksum of these 16 bytes.
 inline constexpr std::size_t kChunkHeader = 20;
 // Deflate cannot shrink data more than this: a bound on what a damaged length can make us allocate.
@@ -42,6 +42,7 @@ void put(std::string& out, const T& value) {
 
 void put_string(std::string& out, const std::string& s);
 void put_array(std::string& out, Type type, const char* data, std::size_t count, int level);
+void put_doubles(std::string& out, const std::vector<double>& values, int level);
 void put_fields(std::string& out, const std::vector<ReplayField>& fields, std::size_t count, const char* of,
                 int level);
 
@@ -74,6 +75,7 @@ class Cursor {
   // Numbers of any stored type.
   std::vector<float> floats();
   std::vector<Index> indices();
+  std::vector<double> doubles();  // stored as bytes
   // Groups of N indices, each in [lowest, limit).
   template <std::size_t N>
   std::vector<std::array<Index, N>> groups(Index lowest, Index limit) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <utility>
@@ -151,6 +152,9 @@ void ReplayReader::add(Chunk chunk, const std::string& data) {
         topology_chunks_[static_cast<std::size_t>(chunk.topology)].length == 0)
       damaged("a frame without its topology");
     frame_chunks_.push_back(chunk);
+  } else if (chunk.tag == kExact) {
+    chunk.step = c.get<std::int64_t>();
+    exact_chunks_.push_back(chunk);
   } else if (chunk.tag == kRows) {
     std::vector<ReplayRow> rows = parse_rows(data);
     for (const ReplayRow& r : rows) chunk.step = std::max(chunk.step, r.step);
@@ -259,6 +263,21 @@ ReplayFrame ReplayReader::frame(Index i, bool positions) const {
              expanded(*reduced, f.velocity_coordinates, std::vector<float>(reduced->rest.size(), 0.0f))});
     }
     return f;
+  });
+}
+
+ReplayReader::Exact ReplayReader::exact(Index i) const {
+  const Chunk& frame = frame_chunks_.at(static_cast<std::size_t>(i));
+  const auto found = std::lower_bound(exact_chunks_.begin(), exact_chunks_.end(), frame.step,
+                                      [](const Chunk& c, std::int64_t step) { return c.step < step; });
+  if (found == exact_chunks_.end() || found->step != frame.step) return {};
+  const auto all =
+      3 * static_cast<std::size_t>(topology_chunks_[static_cast<std::size_t>(frame.topology)].nodes);
+  return parsed(path_, payload(*found), fmt::format("the numbers of frame {}", i), [&](Cursor& c) {
+    c.get<std::int64_t>();
+    Exact out{c.doubles(), c.doubles()};
+    if (out.x.size() != all || out.v.size() != all) damaged("exact positions with a wrong length");
+    return out;
   });
 }
 

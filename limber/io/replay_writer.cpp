@@ -43,7 +43,7 @@ ReplayWriter ReplayWriter::resume(const std::filesystem::path& path, std::int64_
     for (const ReplayReader::Chunk& c : reader.chunks_) {
       const bool later = c.tag == kDone || (c.tag == kFrame && (c.step > step || c.topology >= topologies)) ||
                          (c.tag == kTopology && (c.step > step || c.topology >= topologies)) ||
-                         (c.tag == kRows && c.step > step);
+                         (c.tag == kRows && c.step > step) || (c.tag == kExact && c.step > step);
       if (later) {
         end = c.offset - kChunkHeader;
         // A chunk of rows may reach beyond the step: its first part is written again.
@@ -163,6 +163,18 @@ void ReplayWriter::add_frame(const ReplayFrame& f) {
               f.velocity_coordinates.size(), level_);
   write_chunk(kFrame, out);
   ++frames_;
+  if (f.exact_x.empty()) return;
+  const auto all = 3 * static_cast<std::size_t>(nodes_);
+  if (f.exact_x.size() != all || f.exact_v.size() != all)
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("recording: frame of step {} has {} exact positions and {} velocities; expected {}",
+                    f.step, f.exact_x.size(), f.exact_v.size(), all));
+  out.clear();
+  put(out, f.step);
+  put_doubles(out, f.exact_x, level_);
+  put_doubles(out, f.exact_v, level_);
+  write_chunk(kExact, out);
 }
 
 void ReplayWriter::finish(const nlohmann::json& summary) {

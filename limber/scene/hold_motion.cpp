@@ -1,5 +1,7 @@
 #include <limber/scene/hold_motion.hpp>
 
+#include <algorithm>
+
 namespace limber {
 
 KeyPose hold_pose(const Scene& scene, std::size_t constraint, double t) {
@@ -22,6 +24,17 @@ bool hold_moves(const Scene& scene, std::size_t constraint) {
   for (auto c = static_cast<Index>(constraint); c >= 0; c = scene.constraints[at(c)].parent)
     if (!scene.constraints[at(c)].motion.empty()) return true;
   return false;
+}
+
+Vec3 spring_point(const SpringSpec& spring, double t) {
+  const auto& keys = spring.keys;
+  if (t >= keys.back().first) return keys.back().second;
+  const auto next =
+      std::upper_bound(keys.begin(), keys.end(), t, [](double s, const auto& k) { return s < k.first; });
+  if (next == keys.begin()) return keys.front().second;
+  const auto &a = *(next - 1), &b = *next;
+  // So written that the first key's point, and one that two keys share, come out to the last bit.
+  return a.second + (t - a.first) / (b.first - a.first) * (b.second - a.second);
 }
 
 }  // namespace limber

@@ -175,6 +175,26 @@ class Loader {
   }
 };
 
+bool is_setting(const Json& event) {
+  return event.is_object() && event.contains("type") && event["type"] == "set";
+}
+
+// What an event may set: all that does not make other nodes, holds or times of them.
+bool may_be_set(const std::string& pointer) {
+  const auto at = [&](std::string_view root, std::size_t from = 0) {
+    return pointer.compare(from, root.size(), root) == 0 &&
+           (pointer.size() == from + root.size() || pointer[from + root.size()] == '/');
+  };
+  for (const char* root : {"/gravity", "/damping", "/method", "/contact", "/solver"})
+    if (at(root)) return true;
+  if (!at("/bodies")) return false;
+  const std::size_t slash = pointer.find('/', 8);
+  if (slash == std::string::npos) return false;
+  for (const char* of_body : {"/material", "/regions", "/bending"})
+    if (at(of_body, slash)) return true;
+  return false;
+}
+
 // Checks between different parts of the scene, and the defaults that depend on other parts. Anything of the
 // wrong form has been reported by the spec; here it is passed over.
 class References {
@@ -191,7 +211,9 @@ class References {
     collect_names("/activations", activations_);
     bones_fit();
     for (const char* list : {"/constraints", "/bones", "/forces", "/events", "/attachments"})
-      each(list, [&](Json& item, const std::string& pointer) { body_of(item, pointer); });
+      each(list, [&](Json& item, const std::string& pointer) {
+        if (!is_setting(item)) body_of(item, pointer);
+      });
     each("/bodies", [&](Json& body, const std::string& pointer) {
       poisson_fits(body, pointer);
       if (body.contains("material")) fibre_channel(body["material"], pointer + "/material");
@@ -320,7 +342,9 @@ class References {
       problem("/attachments", "there are no links to attach nodes to; add \"links\" or \"robots\"");
     if (can.bodies && !can.links && any("bodies") && links)
       problem("/method/type", fmt::format("\"{}\" does not move links together with soft bodies", name));
-    if (!can.cuts && any("bodies") && any("events"))
+    bool cuts = false;
+    each("/events", [&](Json& item, const std::string&) { cuts |= !is_setting(item); });
+    if (!can.cuts && any("bodies") && cuts)
       problem("/events",
               fmt::format("\"{}\" does not cut bodies; remove the events, or choose another method", name));
     if (method.check)
@@ -486,7 +510,54 @@ Scene scene_or_problems(LoadResult result) {
   throw Error(ErrorKind::kInput, message);
 }
 
+// The scene with one value changed, as a scene; what its events say stays as it is.
+LoadResult try_set(const Scene& scene, const std::string& pointer, const std::string& value) {
+  Json document = *scene.resolved;
+  Json cuts = Json::array();
+  for (const Json& e : document["events"])
+    if (!is_setting(e)) cuts.push_back(e);
+  document["events"] = std::move(cuts);  // settings are checked one by one, by whom this is called
+  const std::string setting = pointer + "=" + value;
+  LoadResult out = try_read_scene(document.dump(), scene.file, std::span(&setting, 1));
+  out.scene.resolved["events"] = scene.resolved["events"];
+  out.scene.events = scene.events;
+  out.scene.forces = scene.forces;  // some may have come during the run, and are no part of the text
+  return out;
+}
+
+// All that the scene will be set to, in the order of time.
+void check_settings(const Scene& scene, const Marks& marks, std::vector<Problem>& problems) {
+  std::vector<std::size_t> order;
+  for (std::size_t e = 0; e < scene.events.size(); ++e)
+    if (scene.events[e].type == "set") order.push_back(e);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return scene.events[a].time < scene.events[b].time; });
+  Scene now = scene;
+  for (const std::size_t e : order) {
+    const EventSpec& event = scene.events[e];
+    const std::string pointer = fmt::format("/events/{}", e);
+    if (!may_be_set(event.path)) {
+      problems.push_back(
+          {marks.find(pointer + "/path"), pointer + "/path",
+           fmt::format("\"{}\" cannot be set during a run; expected a pointer into /gravity, /damping, "
+                       "/method, /contact, /solver, or to a body's material, regions or bending",
+                       event.path)});
+      continue;
+    }
+    LoadResult next = try_set(now, event.path, event.value);
+    for (const Problem& p : next.problems)
+      problems.push_back({marks.find(pointer), pointer, fmt::format("{}: {}", p.pointer, p.message)});
+    if (next.problems.empty()) now = std::move(next.scene);
+  }
+}
+
 }  // namespace
+
+Scene set_value(const Scene& scene, const std::string& pointer, const std::string& value) {
+  if (!may_be_set(pointer))
+    throw Error(ErrorKind::kInput, fmt::format("{}: cannot be set during a run", pointer));
+  return scene_or_problems(try_set(scene, pointer, value));
+}
 
 LoadResult try_read_scene(std::string_view text, const std::string& path,
                           std::span<const std::string> overrides) {
@@ -506,6 +577,7 @@ LoadResult try_read_scene(std::string_view text, const std::string& path,
       result.scene = read_resolved(resolved, loader.marks);
       result.scene.file = path;
       result.scene.folder = folder;
+      check_settings(result.scene, loader.marks, loader.problems);
     }
   }
   result.problems = std::move(loader.problems);

@@ -34,6 +34,10 @@ Scene load_scene(const std::string& path, std::span<const std::string> overrides
 // The same for a text.
 Scene read_scene(std::string_view text, const std::string& path, std::span<const std::string> overrides = {});
 
+// The scene with another value (JSON) at a pointer, as an event "set" gives it one during a run. Throws
+// Error(kInput) when that is no scene, or not a value that may change.
+Scene set_value(const Scene& scene, const std::string& pointer, const std::string& value);
+
 // A selection from JSON that has passed the checks (method options hold some). Keys that are no part of a
 // selection ("body") are skipped.
 Selection read_selection(const nlohmann::json& value, const std::string& where = {});

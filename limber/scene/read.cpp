@@ -290,6 +290,14 @@ ForceSpec read_force(const Node& node) {
   out.from = node.number("from");
   out.until = node.maybe("until");
   out.ramp = node.number("ramp");
+  if (node.has("spring")) {
+    const Node spring = node["spring"];
+    out.spring.emplace();
+    out.spring->stiffness = spring.number("stiffness");
+    out.spring->damping = spring.number("damping");
+    each(spring["keys"],
+         [&](const Node& key) { out.spring->keys.emplace_back(key.number("t"), key.vec3("position")); });
+  }
   return out;
 }
 
@@ -302,6 +310,10 @@ EventSpec read_event(const Node& node) {
   out.point = node.vec3("point");
   out.normal = node.vec3("normal");
   out.face_set = node.text("face_set");
+  if (out.type == "set") {
+    out.path = node.text("path");
+    out.value = node.value.at("value").dump();
+  }
   return out;
 }
 

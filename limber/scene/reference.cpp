@@ -41,6 +41,8 @@ std::string type_text(const SpecNode& node) {
       return "[time, number" + suffix + "]";
     case Type::kExpected:
       return "[value, tolerance]";
+    case Type::kAny:
+      return "any";
     case Type::kObject:
       return entry.otherwise == Type::kFile ? "file or object" : "object";
     case Type::kArray:

@@ -138,13 +138,20 @@ struct ConstraintSpec {
   Index parent = -1;
 };
 
+// A spring from the centre of mass of some nodes to a point that moves: what a hand does.
+struct SpringSpec {
+  double stiffness = 0, damping = 0;          // [N/m], [N s/m] against the nodes' velocity
+  std::vector<std::pair<double, Vec3>> keys;  // (time [s], point [m]), linear between, constant outside
+};
+
 struct ForceSpec {
   std::string name, body;
   Selection nodes;
-  // What these three say is added up.
+  // What these say is added up.
   Vec3 force = Vec3::Zero();   // total over the selected nodes [N], shared by mass
   NodeVectors acceleration;    // [m/s^2], times the mass of each node
   NodeVectors force_per_node;  // [N], on each node
+  std::optional<SpringSpec> spring = {};
   double from = 0;
   std::optional<double> until;
   double ramp = 0;  // time over which it grows from zero, counted from `from` [s]
@@ -156,11 +163,12 @@ struct ActivationSpec {
 };
 
 struct EventSpec {
-  std::string type = "cut";
-  double time = 0;  // [s]
+  std::string type = "cut";  // or "set"
+  double time = 0;           // [s]
   std::string body;
   Vec3 point = Vec3::Zero(), normal = Vec3::UnitX();  // the plane, in the rest shape
   std::string face_set;                               // or: node ids of faces in a file
+  std::string path, value = {};                       // set: a JSON pointer, and the new value as JSON
   std::string name;
 };
 

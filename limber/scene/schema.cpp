@@ -91,6 +91,8 @@ Json leaf(Type type, const Entry& entry, const Range& range) {
       out["maxItems"] = 2;
       return out;
     }
+    case Type::kAny:
+      return Json::object();
     default:
       return typed("string");
   }

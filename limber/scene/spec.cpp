@@ -200,6 +200,8 @@ std::string expected_text(const Entry& entry, const Entry& outer) {
         return "[time in s, number" + suffix + "]";
       case Type::kExpected:
         return "[number" + suffix + ", tolerance]";
+      case Type::kAny:
+        return "a value";
       case Type::kArray:
         return "a list";
       case Type::kList:

@@ -34,6 +34,7 @@ enum class Type {
   kNodeVector,       // three numbers or formulas
   kTimeValue,        // [time, value]; range and unit are the value's
   kExpected,         // [value, tolerance]
+  kAny,              // checked elsewhere
   kObject,           // keys: the entries below it
   kArray,            // items: the entry below it called *
   kList,             // the same, but one item may stand without the brackets

@@ -350,6 +350,8 @@ class Walker {
       case Type::kExpected:
         return value.is_array() && value.size() == 2 && value[0].is_number() && value[1].is_number() &&
                value[1].get<double>() >= 0;
+      case Type::kAny:
+        return true;
       default:
         return false;
     }

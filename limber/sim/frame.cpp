@@ -389,26 +389,43 @@ ReplayFrame replay_frame(const Simulation& simulation, const FrameFields& fields
     if (name != "young" && name != "poisson" && name != "density" && name != "region" &&
         !fields.constant.contains(name))
       out.element_fields.push_back(replay_field(name, field, fields.units));
+  out.obstacles = obstacle_poses(simulation, obstacles);
+  const BoxedOrderedJson& said = simulation.scene().resolved;  // none where a program made the scene
+  if (said->contains("output") && said["output"].value("lossless", false)) {
+    out.exact_x.assign(fields.x.begin(), fields.x.end());
+    const VecX all = joined(state.v, ShownLinks(simulation).v);
+    out.exact_v.assign(all.begin(), all.end());
+  }
+  return out;
+}
+
+std::vector<ReplayPose> obstacle_poses(const Simulation& simulation, const std::vector<Obstacle>& obstacles) {
+  std::vector<ReplayPose> out;
   const auto add_pose = [&](const Mat3& R, const Vec3& origin, double scale) {
     const Eigen::Quaternionf q(Eigen::Matrix3f(R.cast<float>()));
     ReplayPose pose;
     for (std::size_t k = 0; k < 3; ++k) pose.translation[k] = static_cast<float>(origin[static_cast<int>(k)]);
     pose.rotation = {q.x(), q.y(), q.z(), q.w()};
     pose.scale = static_cast<float>(scale);
-    out.obstacles.push_back(pose);
+    out.push_back(pose);
   };
+  const double t = simulation.time();
   for (const Obstacle& o : obstacles) {
-    const Placement at = placement_at(o, state.t);
+    const Placement at = placement_at(o, t);
     add_pose(at.R, at.origin, at.scale);
   }
   const Scene& scene = simulation.scene();
   for (std::size_t c = 0; c < scene.constraints.size(); ++c) {
     if (!scene.constraints[c].tail) continue;
-    const KeyPose pose = hold_pose(scene, c, state.t);
+    const KeyPose pose = hold_pose(scene, c, t);
     const Vec3& center = scene.constraints[c].center;
     add_pose(pose.R, center + pose.translation - pose.scale * (pose.R * center), pose.scale);
   }
   return out;
+}
+
+VecX shown_positions(const Simulation& simulation) {
+  return joined(simulation.state().x, ShownLinks(simulation).x);
 }
 
 FrameWriter::FrameWriter(const Simulation& simulation) : simulation_(simulation) {

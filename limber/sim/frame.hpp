@@ -29,6 +29,9 @@ ReplayHeader replay_header(const Simulation& simulation, const std::vector<Obsta
 ReplayTopology replay_topology(const Simulation& simulation);  // constant until the next topology change
 ReplayFrame replay_frame(const Simulation& simulation, const FrameFields& fields,
                          const std::vector<Obstacle>& obstacles);
+// Parts of a frame, for who needs no more: where obstacles and bones are, and FrameFields::x.
+std::vector<ReplayPose> obstacle_poses(const Simulation& simulation, const std::vector<Obstacle>& obstacles);
+VecX shown_positions(const Simulation& simulation);
 
 // frames/NNNNNN.vtu and surface/BODY_NNNNNN.ply, of the bodies that the scene wants.
 class FrameWriter {

@@ -38,6 +38,8 @@ struct Method {
                                    const Preparation& preparation) = nullptr;
   // An empty memory, to read a checkpoint into; null: the method remembers nothing.
   MethodMemory (*memory)() = nullptr;
+  // make() looks at gravity or damping: it is called again when an event of the scene sets them.
+  bool prepared_with_loads = false;
 };
 
 // All methods: those of limber/methods/methods.cpp, then those that a program has added.

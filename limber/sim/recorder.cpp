@@ -179,13 +179,13 @@ void Recorder::write_row(const StepReport* report, double seconds, const StepInp
 void Recorder::write_frame(const StepInput& input) {
   const State& state = simulation_.state();
   const Scene& scene = simulation_.scene();
-  if (replay_->topologies() == 0 || shown_epoch_ != state.epoch) {
+  if (replay_->topologies() == 0 || shown_epoch_ != simulation_.model_number()) {
     replay_->add_topology(replay_topology(simulation_));
-    shown_epoch_ = state.epoch;
+    shown_epoch_ = simulation_.model_number();
   }
-  if (!writer_ || writer_epoch_ != state.epoch) {
+  if (!writer_ || writer_epoch_ != simulation_.model_number()) {
     writer_ = std::make_unique<FrameWriter>(simulation_);
-    writer_epoch_ = state.epoch;
+    writer_epoch_ = simulation_.model_number();
   }
   const FrameFields fields = frame_fields(simulation_, input);
   if (scene.output.vtu) {
@@ -230,7 +230,8 @@ void Recorder::checkpoint() {
   timings_.add("checkpoint", seconds_since(start));
 }
 
-void Recorder::finish(const std::string& status, const std::string& why) {
+void Recorder::finish(const std::string& status, const std::string& why,
+                      const std::function<void(double)>& progress) {
   const State& state = simulation_.state();
   if (status != "failed") checkpoint();
   const auto start = Clock::now();
@@ -243,7 +244,10 @@ void Recorder::finish(const std::string& status, const std::string& why) {
   else
     replay_->flush();
   try {
-    const view::PageReport page = view::write_page(folder_.file("replay.lmr"), folder_.file("index.html"));
+    view::PageOptions options;
+    options.progress = progress;
+    const view::PageReport page =
+        view::write_page(folder_.file("replay.lmr"), folder_.file("index.html"), options);
     for (const std::string& notice : page.notices) notices_.push_back(notice);
   } catch (const Error& e) {
     if (status != "failed") throw;

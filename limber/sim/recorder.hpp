@@ -9,6 +9,7 @@
 #include <limber/sim/timings.hpp>
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -31,7 +32,9 @@ class Recorder {
   // Saves everything now. Called by record() at the scene's interval.
   void checkpoint();
   // The last entry in the manifest: "finished", "interrupted" or "failed". Writes the page of the run.
-  void finish(const std::string& status, const std::string& why = {});
+  // `progress`: of writing it, 0 to 1.
+  void finish(const std::string& status, const std::string& why = {},
+              const std::function<void(double)>& progress = {});
 
   const Timings& timings() const { return timings_; }
   const Diagnostics& diagnostics() const { return diagnostics_; }  // of the last recorded state
@@ -56,7 +59,7 @@ class Recorder {
   std::optional<ReplayWriter> replay_;
   std::unique_ptr<FrameWriter> writer_;
   std::int64_t writer_epoch_ = -1;
-  std::int64_t shown_epoch_ = -1;                           // of the last topology in the recording
+  std::int64_t shown_epoch_ = -1;  // model_number() of the last topology in the recording
   std::vector<std::pair<double, std::string>> vtu_frames_;  // time, file: run.pvd
   Clock::time_point begin_ = Clock::now(), last_collection_ = begin_;
   double earlier_wall_ = 0;  // [s], of the parts before a restart

@@ -55,7 +55,7 @@ const StepInput& Script::at(const State& state, double h, bool nodal) {
   changed_loads_ |= look_at_loads(state.t, h);
   if (nodal) {
     fill_holds(&state);
-    fill_loads();
+    fill_loads(&state);
   }
   for (std::size_t c = 0; c < scene.activations.size(); ++c)
     input_.activation[c] = activation_at(scene.activations[c].keys, state.t + h);
@@ -64,15 +64,19 @@ const StepInput& Script::at(const State& state, double h, bool nodal) {
 
 const StepInput& Script::input() {
   if (changed_holds_) fill_holds(nullptr);
-  fill_loads();
+  if (changed_loads_) fill_loads(nullptr);
   return input_;
 }
 
 bool Script::needs_positions(double t, double h) const {
-  return std::any_of(model_.holds.begin(), model_.holds.end(), [&](const Hold& hold) {
-    const ConstraintSpec& spec = model_.scene->constraints[hold.constraint];
-    return hold_moves(*model_.scene, hold.constraint) && active(t, h, spec.from, spec.until);
+  const bool pulls = std::any_of(model_.loads.begin(), model_.loads.end(), [&](const Load& load) {
+    const ForceSpec& spec = model_.scene->forces[load.force];
+    return spec.spring && active(t, h, spec.from, spec.until);
   });
+  return pulls || std::any_of(model_.holds.begin(), model_.holds.end(), [&](const Hold& hold) {
+           const ConstraintSpec& spec = model_.scene->constraints[hold.constraint];
+           return hold_moves(*model_.scene, hold.constraint) && active(t, h, spec.from, spec.until);
+         });
 }
 
 // True: one begins or ends.
@@ -130,6 +134,7 @@ void Script::fill_holds(const State* state) {
 // True: a load's share is another one than before.
 bool Script::look_at_loads(double t, double h) {
   bool changed = false;
+  pulls_ = false;
   for (std::size_t k = 0; k < model_.loads.size(); ++k) {
     const ForceSpec& spec = model_.scene->forces[model_.loads[k].force];
     double grown = 0;
@@ -137,12 +142,14 @@ bool Script::look_at_loads(double t, double h) {
       grown = spec.ramp > 0 ? std::min(1.0, (t + h - spec.from) / spec.ramp) : 1.0;
     changed |= grown != input_.loading[k];
     input_.loading[k] = grown;
+    pulls_ |= spec.spring && grown != 0;
   }
   return changed;
 }
 
-void Script::fill_loads() {
-  if (!changed_loads_) return;
+// Springs pull otherwise in every step. Without a state nobody asks for what they do.
+void Script::fill_loads(const State* state) {
+  if (!changed_loads_ && !pulls_) return;
   changed_loads_ = false;
   input_.force.setZero();
   for (std::size_t k = 0; k < model_.loads.size(); ++k) {
@@ -155,7 +162,20 @@ void Script::fill_loads() {
       const Vec3& a = load.acceleration.empty() ? spec.acceleration.value : load.acceleration[j];
       node(input_.force, i) += input_.loading[k] * m * (spec.force / load.mass + a);
     }
+    if (spec.spring && state) add_pull(*state, k);
   }
+}
+
+void Script::add_pull(const State& state, std::size_t k) {
+  const Load& load = model_.loads[k];
+  Vec3 x = Vec3::Zero(), v = Vec3::Zero();  // of the centre of mass
+  for (const Index i : load.nodes) {
+    x += model_.mass[3 * i] / load.mass * node(state.x, i);
+    v += model_.mass[3 * i] / load.mass * node(state.v, i);
+  }
+  const SpringSpec& spring = *model_.scene->forces[load.force].spring;
+  const Vec3 f = input_.loading[k] * spring_force(spring, input_.t + input_.h, x, v);
+  for (const Index i : load.nodes) node(input_.force, i) += model_.mass[3 * i] / load.mass * f;
 }
 
 void script_input(const Model& model, const State& state, double h, StepInput& input) {

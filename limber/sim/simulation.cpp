@@ -3,7 +3,9 @@
 #include <limber/core/error.hpp>
 #include <limber/fem/assemble.hpp>
 #include <limber/rigid/articulation.hpp>
+#include <limber/scene/load.hpp>
 #include <limber/sim/contact_state.hpp>
+#include <limber/sim/model_parts.hpp>
 #include <limber/sim/overlap.hpp>
 #include <limber/sim/topology.hpp>
 
@@ -65,6 +67,18 @@ void check_method_fits(const Model& model, const MethodSpec& method) {
                   fmt::format("/method/type: \"{}\" does not see obstacles without thickness, and \"{}\" is "
                               "one; take a thin capsule, or the method cloth",
                               method.name, o.name));
+}
+
+// Every number of a scene that steps look at anew each time: nothing is made from it beforehand, unless the
+// method says so.
+bool keeps_model(const EventSpec& event) {
+  return event.path == "/gravity" || event.path.starts_with("/gravity/") || event.path == "/damping" ||
+         event.path.starts_with("/damping/");
+}
+
+std::string event_name(const Scene& scene, std::size_t event) {
+  const std::string& name = scene.events[event].name;
+  return name.empty() ? fmt::format("event {}", event) : fmt::format("event {} ({})", event, name);
 }
 
 // What in a state from a file does not fit the model of its topology; empty: all fits.
@@ -134,10 +148,11 @@ Diagnostics Simulation::measured(const std::vector<double>& activation) const {
 }
 
 Simulation::Simulation(std::shared_ptr<const Scene> scene, Preparation preparation)
-    : scene_(std::move(scene)),
+    : scene_(std::make_shared<Scene>(*scene)),
+      start_(std::make_shared<Scene>(*scene)),
       method_(&method_named(scene_->method)),
       preparation_(std::move(preparation)),
-      base_(std::make_shared<const Model>(build_model(scene_))) {
+      base_(std::make_shared<Model>(build_model(scene_))) {
   check_method_fits(*base_, method_->spec);
   state_ = initial_state(*base_);
   notices_ = base_->notices;
@@ -150,7 +165,7 @@ std::unique_ptr<Stepper> Simulation::make_stepper(const Model& model) const {
 }
 
 // Steppers and scripts refer to the model, so that they go with it.
-void Simulation::use(std::shared_ptr<const Model> model, std::unique_ptr<Stepper> stepper) {
+void Simulation::use(std::shared_ptr<Model> model, std::unique_ptr<Stepper> stepper) {
   script_ = std::make_unique<Script>(*model);
   used_guidance_ = false;
   stepper_ = std::move(stepper);
@@ -162,25 +177,52 @@ void Simulation::restore(const State& state) {
   if (state.epoch < 0 || (state.epoch > 0) != (state.topology != nullptr))
     why = fmt::format("its topology has changed {} times, but it {} the topology", state.epoch,
                       state.topology ? "has a change of" : "lacks");
-  else if (state.topology)
-    why = misfit(*base_, *state.topology);
   for (const std::int64_t event : state.events_done)
     if (why.empty() && (event < 0 || event >= static_cast<std::int64_t>(scene_->events.size())))
       why = fmt::format("it names event {}, but the scene has {} events: it belongs to another scene", event,
                         scene_->events.size());
-  std::shared_ptr<const Model> model = base_;
-  if (why.empty() && state.topology)
-    model = std::make_shared<const Model>(with_topology(*base_, *state.topology));
+  // What events have set, here and there.
+  auto scene = scene_;
+  auto base = base_;
+  std::int64_t remade = 0;
+  const auto sets = [&](const State& s) {
+    std::vector<std::int64_t> out;
+    for (const std::int64_t e : s.events_done)
+      if (start_->events[static_cast<std::size_t>(e)].type == "set") out.push_back(e);
+    return out;
+  };
+  if (why.empty()) {
+    for (const std::int64_t e : sets(state))
+      remade += !keeps_model(start_->events[static_cast<std::size_t>(e)]);
+    if (sets(state) != sets(state_)) {
+      scene = std::make_shared<Scene>(*start_);
+      for (const std::int64_t e : sets(state)) {
+        const EventSpec& event = start_->events[static_cast<std::size_t>(e)];
+        *scene = set_value(*scene, event.path, event.value);
+      }
+      base = std::make_shared<Model>(build_model(scene));
+    }
+    if (state.topology) why = misfit(*base, *state.topology);
+  }
+  auto model = base;
+  if (why.empty() && state.topology) model = std::make_shared<Model>(with_topology(*base, *state.topology));
   if (why.empty()) why = state_misfit(*model, state);
+  const Method& method = method_named(scene->method);
   std::unique_ptr<Stepper> stepper;
   if (why.empty()) {
-    stepper = make_stepper(*model);
+    check_method_fits(*base, method.spec);
+    stepper = method.make(*model, *scene->method_options, preparation_);
     why = stepper->misfit(*model, state);
   }
   if (!why.empty())
     throw Error(ErrorKind::kInput, fmt::format("the checkpoint does not fit the scene: {}", why));
   if (state.epoch != state_.epoch) guidance_ = {};
-  use(std::move(model), std::move(stepper));
+  // What uses the old model goes before it does.
+  use(model, std::move(stepper));
+  scene_ = std::move(scene);
+  base_ = std::move(base);
+  method_ = &method;
+  remade_ = remade;
   state_ = state;
   behind_ = false;
 }
@@ -271,7 +313,7 @@ void Simulation::apply(const TopologyChange& change) {
   }
   State next = state();
   carry_state(*model_, change, next);
-  auto model = std::make_shared<const Model>(with_topology(*base_, *next.topology));
+  auto model = std::make_shared<Model>(with_topology(*base_, *next.topology));
   std::unique_ptr<Stepper> stepper = make_stepper(*model);
   if (change.memory.empty() && !next.memory.empty()) stepper->carry(*model, change, next);
   use(std::move(model), std::move(stepper));
@@ -279,13 +321,61 @@ void Simulation::apply(const TopologyChange& change) {
 }
 
 void Simulation::apply_event(std::size_t event) {
+  state_.events_done.push_back(static_cast<std::int64_t>(event));
+  try {
+    if (scene_->events[event].type == "set")
+      apply_setting(event);
+    else
+      cut(event);
+  } catch (...) {
+    state_.events_done.pop_back();
+    throw;
+  }
+}
+
+// A value of the scene becomes another one. The model is made anew where it depends on it, and the motion
+// goes on in it; what the method remembers belongs to the old one.
+void Simulation::apply_setting(std::size_t event) {
+  const EventSpec& spec = scene_->events[event];
+  const std::string what = fmt::format("{}: {} is {}", event_name(*scene_, event), spec.path,
+                                       spec.value.size() < 60 ? spec.value : "another one");
+  Scene next = set_value(*scene_, spec.path, spec.value);
+  if (keeps_model(spec)) {
+    scene_->gravity = next.gravity;
+    scene_->damping_mass = next.damping_mass;
+    scene_->damping_stiffness = next.damping_stiffness;
+    scene_->resolved = std::move(next.resolved);
+    const bool guided_last = used_guidance_;
+    script_ = std::make_unique<Script>(*model_);
+    if (method_->prepared_with_loads || model_->articulation) {
+      stepper_ = make_stepper(*model_);
+      if (!stepper_->misfit(*model_, state()).empty()) state_.memory = {};
+    }
+    used_guidance_ = guided_last;
+  } else {
+    State state = this->state();
+    auto scene = std::make_shared<Scene>(std::move(next));
+    auto base = std::make_shared<Model>(build_model(scene));
+    const Method& method = method_named(scene->method);
+    check_method_fits(*base, method.spec);
+    auto model = state.topology ? std::make_shared<Model>(with_topology(*base, *state.topology)) : base;
+    std::unique_ptr<Stepper> stepper = method.make(*model, *scene->method_options, preparation_);
+    state.memory = {};
+    use(std::move(model), std::move(stepper));
+    scene_ = std::move(scene);
+    base_ = std::move(base);
+    method_ = &method;
+    state_ = std::move(state);
+    ++remade_;
+  }
+  notices_.push_back(what);
+}
+
+void Simulation::cut(std::size_t event) {
   CutSummary cut;
   const std::size_t pieces = model_->pieces.size();
   const TopologyChange change = cut_of_event(*model_, event, cut);
-  const EventSpec& spec = scene_->events[event];
-  const std::string what =
-      spec.name.empty() ? fmt::format("event {}", event) : fmt::format("event {} ({})", event, spec.name);
-  state_.events_done.push_back(static_cast<std::int64_t>(event));
+  const std::string what = event_name(*scene_, event);
   if (cut.faces == 0) {
     notices_.push_back(fmt::format("{}: the cut separates nothing: no inner face lies along it", what));
     return;
@@ -414,6 +504,74 @@ StepReport Simulation::step() {
   ++state_.step;
   state_.t = static_cast<double>(state_.step) * scene_->h;
   return report;
+}
+
+std::size_t Simulation::add_force(ForceSpec force) {
+  if (force.from < state_.t - 1e-6 * scene_->h)
+    throw Error(ErrorKind::kUsage,
+                fmt::format("a force that begins at {} s comes too late at {} s", force.from, state_.t));
+  if (!force.force_per_node.value.isZero(0) || force.force_per_node.varies() || force.acceleration.varies())
+    throw Error(ErrorKind::kUsage, "a force that comes during a run is one for all its nodes, or a spring");
+  Load load{scene_->forces.size(), select_nodes(*base_, force.nodes, force.body), 0.0, {}};
+  const auto add = [&](Model& model, Load own) {
+    for (const Index i : own.nodes) own.mass += model.mass[3 * i];
+    model.loads.push_back(std::move(own));
+  };
+  if (model_ != base_) {
+    Load here = load;
+    here.nodes = state_.topology->nodes.apply(load.nodes, base_->nodes());
+    add(*model_, std::move(here));
+  }
+  add(*base_, std::move(load));
+  scene_->forces.push_back(force);
+  start_->forces.push_back(std::move(force));
+  script_ = std::make_unique<Script>(*model_);
+  return scene_->forces.size() - 1;
+}
+
+void Simulation::add_event(EventSpec event) {
+  if (event.time < state_.t - 1e-6 * scene_->h)
+    throw Error(ErrorKind::kUsage,
+                fmt::format("an event of {} s comes too late at {} s", event.time, state_.t));
+  if (event.type == "set") set_value(*scene_, event.path, event.value);  // throws
+  start_->events.push_back(event);
+  scene_->events.push_back(std::move(event));
+}
+
+std::size_t Simulation::withdraw_events(std::size_t first) {
+  std::size_t count = 0;
+  const auto& done = state_.events_done;
+  while (scene_->events.size() > first &&
+         std::find(done.begin(), done.end(), static_cast<std::int64_t>(scene_->events.size()) - 1) ==
+             done.end()) {
+    scene_->events.pop_back();
+    start_->events.pop_back();
+    ++count;
+  }
+  return count;
+}
+
+void Simulation::pull(std::size_t force, double t, const Vec3& point) {
+  if (force >= scene_->forces.size() || !scene_->forces[force].spring)
+    throw Error(ErrorKind::kUsage, fmt::format("force {} has no spring", force));
+  if (!point.allFinite()) throw Error(ErrorKind::kUsage, "a spring is to pull to a point that is not finite");
+  for (Scene* scene : {scene_.get(), start_.get()}) {
+    auto& keys = scene->forces[force].spring->keys;
+    if (!keys.empty() && t <= keys.back().first)
+      throw Error(ErrorKind::kUsage, fmt::format("the spring has a key of {} s already", keys.back().first));
+    // A point that stays needs its first and last key only.
+    const std::size_t n = keys.size();
+    if (n >= 2 && keys[n - 1].second == point && keys[n - 2].second == point)
+      keys.back().first = t;
+    else
+      keys.emplace_back(t, point);
+  }
+}
+
+void Simulation::release(std::size_t force) {
+  if (force >= scene_->forces.size())
+    throw Error(ErrorKind::kUsage, fmt::format("there is no force {}", force));
+  scene_->forces[force].until = start_->forces[force].until = state_.t;
 }
 
 std::vector<std::string> Simulation::take_notices() { return std::exchange(notices_, {}); }

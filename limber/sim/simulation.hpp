@@ -56,9 +56,21 @@ class Simulation {
   void set_guidance(Guidance guidance);
   const Guidance& guidance() const { return guidance_; }
 
+  // A force that begins now or later, or an event, as if the scene had had it from the beginning: a run of
+  // that scene does the same to the last bit. Nodes are those of the scene's meshes. Throws Error(kInput)
+  // when it does not fit, Error(kUsage) when it would have acted before.
+  std::size_t add_force(ForceSpec force);
+  void add_event(EventSpec event);
+  // Takes back events from number `first` on that have not happened (one could not: the step that tried has
+  // thrown). How many.
+  std::size_t withdraw_events(std::size_t first);
+  // The same for a spring's force: where it pulls to at a later time, and when it ends.
+  void pull(std::size_t force, double t, const Vec3& point);
+  void release(std::size_t force);
+
   bool done() const { return state_.step >= total_steps(); }  // the scene's end time is reached
   std::int64_t total_steps() const;                           // from 0 to the end time
-  const Scene& scene() const { return *scene_; }
+  const Scene& scene() const { return *scene_; }              // with what events have set
   const Method& method() const { return *method_; }
   const Model& model() const { return *model_; }
   // With positions and velocities of all nodes, which a reduced method computes only now; the next three cost
@@ -67,6 +79,8 @@ class Simulation {
   std::int64_t steps_done() const { return state_.step; }
   double time() const { return state_.t; }  // [s]
   std::int64_t epoch() const { return state_.epoch; }
+  // Counts the models there have been: topologies, and materials or methods that events have set.
+  std::int64_t model_number() const { return state_.epoch + remade_; }
   // Of the last step.
   const StepInput& input() const { return used_guidance_ ? guided_input_ : script_->input(); }
   MethodFields fields() const { return stepper_->fields(*model_, state()); }
@@ -81,9 +95,11 @@ class Simulation {
 
  private:
   std::unique_ptr<Stepper> make_stepper(const Model& model) const;
-  void use(std::shared_ptr<const Model> model, std::unique_ptr<Stepper> stepper);
+  void use(std::shared_ptr<Model> model, std::unique_ptr<Stepper> stepper);
   void apply(const TopologyChange& change);
   void apply_event(std::size_t event);
+  void apply_setting(std::size_t event);
+  void cut(std::size_t event);
   void apply_due_changes();
   StepReport step_part(double h);
   void watch_nodes(StepReport& report) const;
@@ -91,10 +107,11 @@ class Simulation {
   const StepInput& guide(const StepInput& script);
   [[noreturn]] void fail(const std::string& why) const;
 
-  std::shared_ptr<const Scene> scene_;
+  std::shared_ptr<Scene> scene_, start_;  // of now, and before events have set anything
   const Method* method_;
   Preparation preparation_;
-  std::shared_ptr<const Model> base_, model_;  // of epoch 0, and of now
+  std::shared_ptr<Model> base_, model_;  // of epoch 0, and of now
+  std::int64_t remade_ = 0;              // models, by events
   std::unique_ptr<Script> script_;
   std::unique_ptr<Stepper> stepper_;
   mutable State state_;

@@ -6,8 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 namespace limber::view {
 
@@ -103,6 +106,68 @@ Cost cost_of(const ReplayReader& run, const std::string& label) {
   return c;
 }
 
+// Seconds per simulated second and energies, which the rows have.
+void add_rates(const ReplayReader& run, Cost& c) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  c.h = run.header().h;
+  c.s_per_second = c.h > 0 ? 1e-3 * c.ms_per_step / c.h : none;
+  double first = none, last = none, kinetic = 0;
+  for (const ReplayRow& row : run.rows())
+    for (const auto& [name, value] : row.values) {
+      if (name == "energy/kinetic") kinetic = std::max(kinetic, value);
+      if (name != "energy/total") continue;
+      if (std::isnan(first)) first = value;
+      last = value;
+    }
+  c.energy_change = kinetic > 0 ? (last - first) / kinetic : none;
+}
+
+// The box that a node stays in from time `from` on.
+struct Reach {
+  std::array<float, 3> low{}, high{};
+  bool any = false;
+  void add(const float* x) {
+    for (std::size_t k = 0; k < 3; ++k) {
+      low[k] = any ? std::min(low[k], x[k]) : x[k];
+      high[k] = any ? std::max(high[k], x[k]) : x[k];
+    }
+    any = true;
+  }
+  double half_diagonal() const {
+    return 0.5 * std::hypot(double(high[0]) - low[0], double(high[1]) - low[1], double(high[2]) - low[2]);
+  }
+};
+
+double second_half(const ReplayReader& run) {
+  const Index n = run.frame_count();
+  return n > 0 ? 0.5 * (run.frame_time(0) + run.frame_time(n - 1)) : 0;
+}
+
+// The node of the first mesh that swings most, and its amplitude; -1: no frames.
+std::pair<Index, double> most_swinging(const ReplayReader& run) {
+  std::vector<Reach> reach(static_cast<std::size_t>(run.topology(0).node_count()));
+  const double from = second_half(run);
+  for (Index f = 0; f < run.frame_count(); ++f) {
+    if (run.frame_time(f) < from) continue;
+    const ReplayFrame frame = run.frame(f);
+    for (std::size_t i = 0; i < std::min(reach.size(), frame.x.size() / 3); ++i)
+      reach[i].add(frame.x.data() + 3 * i);
+  }
+  std::pair<Index, double> most{-1, 0};
+  for (std::size_t i = 0; i < reach.size(); ++i)
+    if (const double a = reach[i].half_diagonal(); reach[i].any && a > most.second)
+      most = {static_cast<Index>(i), a};
+  return most;
+}
+
+double amplitude_of(const ReplayReader& run, Index node) {
+  Reach reach;
+  const double from = second_half(run);
+  for (Index f = 0; f < run.frame_count(); ++f)
+    if (run.frame_time(f) >= from) reach.add(run.frame(f).x.data() + 3 * static_cast<std::size_t>(node));
+  return reach.half_diagonal();
+}
+
 // NaN has no place in JSON.
 json number(double v) { return std::isfinite(v) ? json(v) : json("-"); }
 
@@ -145,7 +210,15 @@ Comparison compare_runs(const std::vector<const ReplayReader*>& runs,
     }
     out.distance.push_back(std::move(d));
     out.costs.push_back(cost_of(*runs[k], labels[k]));
+    add_rates(*runs[k], out.costs.back());
   }
+  Reach rest;
+  const ReplayTopology first = runs[0]->topology(0);
+  for (std::size_t i = 0; i + 2 < first.rest.size(); i += 3) rest.add(first.rest.data() + i);
+  out.size = 2 * rest.half_diagonal();
+  std::tie(out.swinging, out.costs[0].amplitude) = most_swinging(*runs[0]);
+  for (std::size_t k = 1; k < runs.size() && out.swinging >= 0; ++k)
+    out.costs[k].amplitude = amplitude_of(*runs[k], out.swinging);
   return out;
 }
 
@@ -191,15 +264,25 @@ PageReport write_compare_page(const std::vector<const ReplayReader*>& runs,
                         {"worst", {{"max", d.max[worst]}, {"t", d.t[worst]}, {"node", d.node[worst]}}}});
   }
   json rows = json::array();
-  const double reference_ms = comparison.costs[0].ms_per_step;
-  for (const Cost& c : comparison.costs)
-    rows.push_back({c.label, c.method, c.nodes, number(c.dofs), number(c.ms_per_step), number(c.ms_p95),
-                    number(reference_ms / c.ms_per_step)});
+  const Cost& reference = comparison.costs[0];
+  for (std::size_t k = 0; k < comparison.costs.size(); ++k) {
+    const Cost& c = comparison.costs[k];
+    const Distance& d = comparison.distance[k];
+    const double far = d.max.empty() ? 0 : *std::max_element(d.max.begin(), d.max.end());
+    rows.push_back({c.label, c.method, number(reference.s_per_second / c.s_per_second),
+                    number(c.s_per_second), number(c.ms_per_step), number(c.ms_p95), number(c.h),
+                    number(c.dofs), c.nodes, number(100 * c.energy_change), number(c.amplitude),
+                    number(100 * c.amplitude / reference.amplitude), number(100 * far / comparison.size)});
+  }
   manifest["compare"] = {
       {"reference", 0},
       {"runs", std::move(compared)},
+      {"swinging", comparison.swinging},
       {"costs",
-       {{"columns", {"run", "method", "nodes", "unknowns", "ms/step", "95 % below [ms]", "times faster"}},
+       {{"columns",
+         {"run", "method", "times faster", "s per simulated s", "ms per step", "95 % below [ms]",
+          "time step [s]", "unknowns", "nodes", "energy change [% of largest kinetic]", "amplitude [m]",
+          "amplitude [% of reference]", "largest distance [% of size]"}},
         {"rows", std::move(rows)}}}};
   const std::string text = page_html(manifest, list);
   report.bytes = text.size();

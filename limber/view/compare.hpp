@@ -22,11 +22,21 @@ struct Cost {
   double dofs = 0;         // unknowns of a step, mean
   double ms_per_step = 0;  // mean of the phases' sum; NaN when the recording has no times
   double ms_p95 = 0;
+  double h = 0;             // time step [s]
+  double s_per_second = 0;  // seconds that a simulated second takes; NaN without times
+  // Change of the total energy from the first to the last row, of the largest kinetic energy: 0 where a free
+  // swing keeps all, -1 where it is gone. NaN when the recording has no energies.
+  double energy_change = 0;
+  // How far the node that swings most in the reference swings in the second half of the run: half the
+  // diagonal of the box that it stays in [m].
+  double amplitude = 0;
 };
 
 struct Comparison {
   std::vector<Distance> distance;  // one per run; empty for the reference (run 0)
   std::vector<Cost> costs;         // one per run
+  Index swinging = -1;             // the node whose amplitudes are compared
+  double size = 0;                 // of the mesh at rest, its diagonal [m]
 };
 
 // Runs [1..] are compared with run 0 at their own frames, run 0 interpolated between its frames where the

@@ -133,24 +133,31 @@ void write_ply_fields(const fs::path& path, const Part& part, const ReplayFrame&
   write_file_atomic(path.string(), out);
 }
 
-void write_volume(const fs::path& path, const Part& part, const ReplayFrame& frame, const PartFields& fields,
-                  bool compress) {
-  std::vector<double> points;
+// `exact`: of a lossless recording, else empty.
+void write_volume(const fs::path& path, const Part& part, const ReplayFrame& frame,
+                  const ReplayReader::Exact& exact, const PartFields& fields, bool compress) {
+  std::vector<double> points, velocity;
   for (Index i : part.nodes)
-    for (std::size_t k = 0; k < 3; ++k)
-      points.push_back(double(frame.x[3 * static_cast<std::size_t>(i) + k]));
+    for (std::size_t k = 0; k < 3; ++k) {
+      const std::size_t at = 3 * static_cast<std::size_t>(i) + k;
+      points.push_back(exact.x.empty() ? double(frame.x[at]) : exact.x[at]);
+      if (!exact.v.empty()) velocity.push_back(exact.v[at]);
+    }
   VtuGrid grid;
   grid.points = points;
   grid.cells = part.topology.elements;
   for (const ReplayField& f : fields.node)
-    grid.point_data.push_back({f.name, f.components, std::span<const float>(f.values)});
+    if (f.name == "velocity" && !velocity.empty())
+      grid.point_data.push_back({f.name, 3, std::span<const double>(velocity)});
+    else
+      grid.point_data.push_back({f.name, f.components, std::span<const float>(f.values)});
   for (const ReplayField& f : fields.element)
     grid.cell_data.push_back({f.name, f.components, std::span<const float>(f.values)});
   const double time[1] = {frame.t};
   grid.field_data.push_back({"TimeValue", 1, std::span<const double>(time)});
   VtuOptions o;
   o.compress = compress;
-  o.single = true;
+  o.single = exact.x.empty();
   write_vtu(path.string(), grid, o);
 }
 
@@ -163,7 +170,7 @@ void write_npz(const ReplayReader& reader, const ExportOptions& o, const fs::pat
     // Later topologies (after a cut) have their own arrays: x_1, t_1, tets_1, ...
     const std::string suffix = topology == 0 ? "" : fmt::format("_{}", topology);
     std::vector<float> x;
-    std::vector<double> t;
+    std::vector<double> t, exact_x, exact_v;  // the latter of a lossless recording
     std::vector<std::int64_t> step;
     std::vector<ReplayField> node, element;  // all frames one after the other
     auto append = [](std::vector<ReplayField>& to, const std::vector<ReplayField>& from,
@@ -180,6 +187,13 @@ void write_npz(const ReplayReader& reader, const ExportOptions& o, const fs::pat
       const ReplayFrame frame = reader.frame(i);
       const std::vector<float> positions = rows_of(frame.x, 3, part.nodes);
       x.insert(x.end(), positions.begin(), positions.end());
+      if (const ReplayReader::Exact exact = reader.exact(i); !exact.x.empty())
+        for (const Index n : part.nodes)
+          for (std::size_t k = 3 * static_cast<std::size_t>(n); k < 3 * static_cast<std::size_t>(n) + 3;
+               ++k) {
+            exact_x.push_back(exact.x[k]);
+            exact_v.push_back(exact.v[k]);
+          }
       ReplayTopology no_constants;
       no_constants.rest = whole.rest;
       const PartFields fields = fields_of(no_constants, part, frame, o);
@@ -192,7 +206,14 @@ void write_npz(const ReplayReader& reader, const ExportOptions& o, const fs::pat
     const std::size_t f = t.size(), n = part.nodes.size(), m = part.elements.size();
     out.add("t" + suffix, {f}, std::span<const double>(t));
     out.add("step" + suffix, {f}, std::span<const std::int64_t>(step));
-    out.add("x" + suffix, {f, n, 3}, std::span<const float>(x));
+    const bool lossless = exact_x.size() == x.size() && !x.empty();
+    if (lossless) {
+      out.add("x" + suffix, {f, n, 3}, std::span<const double>(exact_x));
+      std::erase_if(node, [](const ReplayField& field) { return field.name == "velocity"; });
+      if (wanted(o, "velocity")) out.add("v" + suffix, {f, n, 3}, std::span<const double>(exact_v));
+    } else {
+      out.add("x" + suffix, {f, n, 3}, std::span<const float>(x));
+    }
     auto add_fields = [&](std::vector<ReplayField>& list, std::size_t items) {
       for (ReplayField& field : list) {
         const auto c = static_cast<std::size_t>(field.components);
@@ -253,7 +274,8 @@ std::vector<fs::path> write_sequence(const ReplayReader& reader, const ExportOpt
     else if (o.format == "ply")
       write_ply_fields(folder / file, part, frame, fields_of(whole, part, frame, o).node);
     else
-      write_volume(folder / file, part, frame, fields_of(whole, part, frame, o), o.compress);
+      write_volume(folder / file, part, frame, reader.exact(frames[k]), fields_of(whole, part, frame, o),
+                   o.compress);
     series.emplace_back(frame.t, file);
     if (k == 0) written.push_back(folder / file);
     if (o.progress) o.progress(static_cast<Index>(k + 1), static_cast<Index>(frames.size()));

@@ -95,6 +95,7 @@ std::unique_ptr<RunEncoder> encode_within(const ReplayReader& reader, const Page
       sample.sample = 3;
       if (RunEncoder(reader, sample, prefix, extra).size() > 1.1 * bytes) continue;
     }
+    plans[k].progress = options.progress;
     best = std::make_unique<RunEncoder>(reader, plans[k], prefix, extra);
     if (best->size() <= bytes) break;
   }

@@ -4,6 +4,7 @@
 #include <limber/view/page_data.hpp>
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct PageOptions {
   // The page is kept below this by leaving out, in this order: the inside, precision, frames. [bytes]
   double max_bytes = 15e6;
   bool inside = true;
+  std::function<void(double share)> progress = {};  // of writing; it begins again where the page is too large
 };
 
 struct PageReport {

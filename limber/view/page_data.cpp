@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <numeric>
 
 namespace limber::view {
@@ -514,9 +515,14 @@ void RunEncoder::update() {
 
   std::vector<json> entries(groups.size());
   std::vector<Block> blocks(groups.size());
+  std::mutex mutex;
+  std::size_t done = 0;
   parallel_for(static_cast<std::ptrdiff_t>(groups.size()), 1, [&](std::ptrdiff_t k) {
     const auto i = static_cast<std::size_t>(k);
     blocks[i] = encode_group(groups[i], entries[i]);
+    const std::lock_guard lock(mutex);
+    ++done;
+    if (options_.progress) options_.progress(static_cast<double>(done) / static_cast<double>(groups.size()));
   });
   for (std::size_t i = 0; i < groups.size(); ++i) {
     sampled_frames_ += groups[i].count;

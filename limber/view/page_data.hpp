@@ -18,6 +18,7 @@ struct EncodeOptions {
   Index every = 1;      // of the recorded frames
   int level = 6;        // of deflate
   Index sample = 0;     // > 0: encode this many groups only, to estimate the size
+  std::function<void(double share)> progress = {};  // called from the threads that encode, one at a time
 };
 
 // A further field per node that is not in the recording (the distance to another run).

@@ -30,6 +30,7 @@ export class App {
   private picked = -1;
   private lastDraw = 0;
   private pointer: { x: number; y: number } | null = null;
+  probing = true; // numbers beside the pointer
 
   constructor(readonly manifest: Manifest) {
     this.runs = manifest.runs.map((r) => new Run(r));
@@ -55,6 +56,22 @@ export class App {
   addRun(run: RunManifest) {
     this.runs.push(new Run(run));
     this.nameIt();
+  }
+
+  // Another body in the place of the one that is shown; the camera stays.
+  async replaceRun(manifest: RunManifest, source: (id: string) => Promise<Uint8Array>) {
+    const run = new Run(manifest);
+    await run.load(source, () => {});
+    for (const v of this.views) this.stage?.root.remove(v.group);
+    this.runs.splice(0, this.runs.length, run);
+    const field = this.field?.id ?? "displacement";
+    if (!this.stage) this.begin();
+    else this.views = [new RunView(run, 1 / this.stage.root.scale.x, this.stage.grid)];
+    for (const v of this.views) this.stage!.root.add(v.group);
+    this.setLook(this.dark);
+    this.setShowing();
+    this.controls.applyClip();
+    this.setColor(field);
   }
 
   get reference(): Run {
@@ -172,6 +189,7 @@ export class App {
   setColor(id: string | null) {
     this.field = this.fields.find((f) => f.id === id) ?? null;
     this.picked = -1;
+    if (this.typedRange && this.typedFor !== this.field?.id) this.typedRange = null;
     this.range = this.field && !this.field.categories ? this.rangeOf(this.field) : null;
     for (const v of this.views) {
       v.color(this.field, this.range);
@@ -182,8 +200,23 @@ export class App {
     this.touch();
   }
 
+  // A range of the user's own for the field that is shown; null: from its values.
+  setTypedRange(range: [number, number] | null) {
+    this.typedRange = range;
+    this.typedFor = this.field?.id;
+    this.setColor(this.field?.id ?? null);
+  }
+  typedRange: [number, number] | null = null;
+  private typedFor: string | undefined = undefined;
+
   // Over the whole run: the largest value but for the topmost 0.2 %, so that one spike does not darken the rest.
   private rangeOf(field: FieldInfo): Range {
+    if (this.typedRange) {
+      const range: Range = { low: this.typedRange[0], high: this.typedRange[1], log: false, tick: 0 };
+      const at = barTicks(range);
+      range.tick = at.length > 1 ? at[1] - at[0] : 0;
+      return range;
+    }
     const sample: number[] = [];
     const collect = (run: Run, frame: number) => {
       const epoch = run.epochOf(frame);
@@ -415,7 +448,7 @@ export class App {
     const tip = byId("probe");
     const stage = this.stage;
     tip.hidden = true;
-    if (!stage || !this.pointer || this.player.playing) return;
+    if (!stage || !this.pointer || this.player.playing || !this.probing) return;
     const columns = this.layout === "side" ? this.views.length : 1;
     const { from, direction, column } = stage.ray(this.pointer.x, this.pointer.y, columns);
     const view = this.layout === "side" ? this.views[column] : this.views[typeof this.layout === "number" ? this.layout : 0];

@@ -111,7 +111,7 @@ export interface CompareManifest {
 
 export interface Manifest {
   format: number;
-  mode: "run" | "compare" | "live" | "failed";
+  mode: "run" | "compare" | "live" | "hold" | "failed";
   generator: string;
   title: string;
   failure?: string;
@@ -386,8 +386,15 @@ export class Run {
     return { u: between(a.u, b.u), v: a.v && b.v ? between(a.v, b.v) : null };
   }
 
+  // Where the page's nodes are now, of a simulation that runs live; there is one frame then.
+  live: Float32Array | null = null;
+
   // Positions of the page's nodes between frame and frame + 1 (mix 0..1); the rest shape where there is no frame.
   positions(frame: number, mix: number, out: Float32Array) {
+    if (this.live?.length === out.length) {
+      out.set(this.live);
+      return;
+    }
     const a = this.frames[frame];
     if (!a) {
       out.set(this.epochs[0].rest.subarray(0, out.length));

@@ -2,6 +2,7 @@
 import { App } from "./app";
 import { DamagedData, embeddedBlock, fromBase64, inflate, type Manifest, type RunManifest } from "./data";
 import { byId, el } from "./dom";
+import { LivePage } from "./live";
 
 declare global {
   interface Window {
@@ -119,6 +120,12 @@ async function start() {
     return;
   }
   requestAnimationFrame(app.tick);
+  if (manifest.mode === "hold") {
+    message("Waiting for the simulation", "It prepares itself.");
+    byId("loading").hidden = true;
+    await new LivePage(app, notice).run();
+    return;
+  }
   if (manifest.mode === "live") {
     message("Waiting for the first frame", "The run has not recorded anything yet; this page follows it.");
     byId("loading").hidden = true;

@@ -136,6 +136,7 @@ constinit const Method condense_method{
              .check = check_condense,
              .remedy = "try more steps (time/step), more poses, or a greater method/radius"},
     .make = make_condense,
-    .memory = [] { return MethodMemory::of(condense::CondenseMemory{}, 0); }};
+    .memory = [] { return MethodMemory::of(condense::CondenseMemory{}, 0); },
+    .prepared_with_loads = true};
 
 }  // namespace limber

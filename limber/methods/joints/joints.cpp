@@ -209,6 +209,7 @@ constinit const Method joints_method{
                     "use \"bisp\"");
       return std::make_unique<Joints>(*model.scene, o);
     },
-    .memory = [] { return MethodMemory::of(JointsMemory{}, 0); }};
+    .memory = [] { return MethodMemory::of(JointsMemory{}, 0); },
+    .prepared_with_loads = true};
 
 }  // namespace limber

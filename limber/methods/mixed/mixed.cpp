@@ -208,7 +208,7 @@ class ReducedMixed final : public Stepper {
     const bool ok = steps_.step(
         in.h, now, {next.u_prev, next.v_prev}, *sqp_,
         [&](const MixedStage& stage, VecX& guess, StepProblem& problem) {
-          pose(model, in, stage, guess, next, problem);
+          pose(model, in, stage, guess, now.v, next, problem);
         },
         unknowns, next.v, report, clock_);
     report.dofs = body_->unknowns();
@@ -302,7 +302,7 @@ class ReducedMixed final : public Stepper {
 
   // Psi_u of the coordinates: the mass matrix is the identity.
   void pose(const Model& model, const StepInput& in, const MixedStage& stage, const VecX& guess,
-            MixedMemory& memory, StepProblem& problem) {
+            const VecX& v0, MixedMemory& memory, StepProblem& problem) {
     std::fill(Hu_.values.begin(), Hu_.values.end(), 0.0);
     for (Index j = 0; j < Hu_.pattern->n; ++j)
       Hu_.block(Hu_.pattern->col_begin[at(j)]) = stage.inertia * Mat3::Identity();
@@ -310,13 +310,13 @@ class ReducedMixed final : public Stepper {
     if (body_->linear) {
       std::fill(wide_.values.begin(), wide_.values.end(), 0.0);
       VecX g = VecX::Zero(3 * static_cast<Eigen::Index>(body_->functions()));
-      script_->add_loads(model, in, g);
+      script_->add_loads(model, in, body_->wide(*stage.u0), body_->wide(v0), g);
       script_->add_holds(model, in, in.t + stage.end, body_->wide(*stage.u0), body_->wide(problem.anchor),
                          memory, wide_, g);
       problem.gradient += body_->narrow(g);
       body_->add_narrow(wide_, Hu_);
     } else {
-      script_->add_loads(model, in, problem.gradient);
+      script_->add_loads(model, in, *stage.u0, v0, problem.gradient);
       script_->add_holds(model, in, in.t + stage.end, *stage.u0, problem.anchor, memory, Hu_,
                          problem.gradient);
     }

@@ -36,12 +36,10 @@ std::vector<std::uint8_t> pinned_by_weights(const Model& model, const std::strin
 ReducedScript::ReducedScript(const Model& model, const ReducedBody& body,
                              const std::vector<std::uint8_t>& pinned, const std::string& pins,
                              double stiffness)
-    : mass_moment_(body.basis.Phi.transpose() * body.mass) {
+    : body_(body), mass_moment_(body.basis.Phi.transpose() * body.mass) {
   const Index p = body.functions();
   for (const Load& load : model.loads) {
-    VecX sum = VecX::Zero(p);
-    for (const Index i : load.nodes) sum += body.mass[i] * body.basis.Phi.row(i).transpose();
-    load_moments_.push_back(std::move(sum));
+    load_moments_.push_back(moment_of(load));
     MatX own(3, load.acceleration.empty() ? 0 : p);
     own.setZero();
     for (std::size_t j = 0; j < load.acceleration.size(); ++j)
@@ -72,15 +70,37 @@ ReducedScript::ReducedScript(const Model& model, const ReducedBody& body,
   }
 }
 
-void ReducedScript::add_loads(const Model& model, const StepInput& in, VecX& gradient) const {
+VecX ReducedScript::moment_of(const Load& load) const {
+  VecX sum = VecX::Zero(body_.functions());
+  for (const Index i : load.nodes) sum += body_.mass[i] * body_.basis.Phi.row(i).transpose();
+  return sum;
+}
+
+// Of a load's spring [N].
+Vec3 ReducedScript::pull(const Model& model, const StepInput& in, std::size_t load, const VecX& moment,
+                         const VecX& u, const VecX& du) const {
+  const Load& of = model.loads[load];
+  const Eigen::Map<const Rows3> U(u.data(), 3, moment.size()), V(du.data(), 3, moment.size());
+  Vec3 rest = Vec3::Zero();
+  for (const Index i : of.nodes) rest += body_.mass[i] / of.mass * node(body_.rest, i);
+  return spring_force(*model.scene->forces[of.force].spring, in.t + in.h, rest + U * moment / of.mass,
+                      V * moment / of.mass);
+}
+
+void ReducedScript::add_loads(const Model& model, const StepInput& in, const VecX& u, const VecX& du,
+                              VecX& gradient) const {
   Eigen::Map<Rows3> g(gradient.data(), 3, mass_moment_.size());
   g -= in.gravity * mass_moment_.transpose();
-  for (std::size_t k = 0; k < load_moments_.size(); ++k) {
+  for (std::size_t k = 0; k < model.loads.size(); ++k) {
     if (in.loading[k] == 0) continue;
     const ForceSpec& spec = model.scene->forces[model.loads[k].force];
-    const bool own = load_forces_[k].size() > 0;
-    const Vec3 a = spec.force / model.loads[k].mass + (own ? Vec3(0, 0, 0) : spec.acceleration.value);
-    g -= in.loading[k] * a * load_moments_[k].transpose();
+    // A load that came during the run has no sums yet; what a hand grips are few nodes.
+    const VecX moment = k < load_moments_.size() ? load_moments_[k] : moment_of(model.loads[k]);
+    const bool own = k < load_forces_.size() && load_forces_[k].size() > 0;
+    Vec3 force = spec.force;
+    if (spec.spring) force += pull(model, in, k, moment, u, du);
+    const Vec3 a = force / model.loads[k].mass + (own ? Vec3(0, 0, 0) : spec.acceleration.value);
+    g -= in.loading[k] * a * moment.transpose();
     if (own) g -= in.loading[k] * load_forces_[k];
   }
 }

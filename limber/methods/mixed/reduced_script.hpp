@@ -19,8 +19,10 @@ class ReducedScript {
   ReducedScript(const Model& model, const ReducedBody& body, const std::vector<std::uint8_t>& pinned,
                 const std::string& pins, double stiffness);
 
-  // Minus the forces of gravity and loads, as a 3 x p matrix, added to `gradient` [N].
-  void add_loads(const Model& model, const StepInput& in, VecX& gradient) const;
+  // Minus the forces of gravity and loads, as a 3 x p matrix, added to `gradient` [N]. Springs pull as they
+  // do at the start of the step, where the coordinates are u and change at du.
+  void add_loads(const Model& model, const StepInput& in, const VecX& u, const VecX& du,
+                 VecX& gradient) const;
 
   // Springs of the holds that are active: adds their second derivative to H and their gradient at `anchor` to
   // `gradient`. A hold that begins with this step remembers the coordinates u0. `end`: when the stage ends
@@ -41,6 +43,11 @@ class ReducedScript {
     Mat3 axes = Mat3::Zero();
   };
 
+  Vec3 pull(const Model& model, const StepInput& in, std::size_t load, const VecX& moment, const VecX& u,
+            const VecX& du) const;
+  VecX moment_of(const Load& load) const;
+
+  const ReducedBody& body_;
   VecX mass_moment_;
   std::vector<VecX> load_moments_;  // the same over the nodes of each load
   std::vector<MatX> load_forces_;   // 3 x p, of accelerations per node of each load; empty: it has none [N]
