@@ -5,11 +5,12 @@
 #include <limber/core/parallel.hpp>
 #include <limber/linalg/dense.hpp>
 #include <limber/linalg/tall.hpp>
+#include <limber/methods/common/system.hpp>
 #include <limber/methods/condense/force_samples.hpp>
+#include <limber/methods/condense/hybrid_system.hpp>
 #include <limber/reduction/linear_modes.hpp>
 #include <limber/reduction/seeded_numbers.hpp>
 #include <limber/sim/script.hpp>
-#include <limber/sim/static_solve.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -20,9 +21,10 @@
 namespace limber::condense {
 namespace {
 
-constexpr std::uint64_t kTrainingVersion = 1;  // to be raised when the same input trains another subspace
-constexpr double kPoseTolerance = 1e-8;        // of the static solutions
-constexpr int kPoseIterations = 300;
+constexpr std::uint64_t kTrainingVersion = 2;  // to be raised when the same input trains another subspace
+constexpr double kPoseTolerance = 1e-7;        // of the static solutions
+constexpr double kPoseAccuracy = 1e-9;         // times stiffness and size: forces that nobody sees
+constexpr int kPoseIterations = 500;
 constexpr double kRoom = 1e8;         // numbers: forces of elements that cubature is chosen from
 constexpr double kNewMode = 1e-3;     // of a vibration mode's length that must be new
 constexpr double kLeastNoise = 0.03;  // of the greatest spread: coordinates that no pose moves get that
@@ -52,12 +54,54 @@ bool same_pose(const std::vector<BonePose>& a, const std::vector<BonePose>& b) {
   });
 }
 
+// Static solutions of the whole body: the hybrid energy when all nodes are full. Each pose has a factor of
+// its own, so that it is the same whether those before it were solved just now or long ago.
+class PoseSolver {
+ public:
+  PoseSolver(const Model& model, const Skeleton& skeleton, const CondenseOptions& o)
+      : model_(model), options_(pose_options(model, o)), system_(model, skeleton, none_, options_, {}) {
+    system_.set_region(std::vector<std::uint8_t>(at(model.nodes()), 1), false);
+  }
+
+  // Moves x to equilibrium; false: not found.
+  bool solve(const StepInput& in, const SkinnedBody& skin, VecX& x) {
+    HybridStep step;
+    step.skin = &skin;
+    step.load = external_force(model_, in);
+    step.activation = in.activation;
+    system_.pose(std::move(step), x, {});
+    RegionFactor factor;
+    PhaseClock clock;
+    system_.begin_step();
+    if (!system_.solve(factor, clock).converged) return false;
+    x = system_.positions();
+    return true;
+  }
+
+ private:
+  static CondenseOptions pose_options(const Model& model, const CondenseOptions& o) {
+    CondenseOptions out;
+    out.linear_skinning = o.linear_skinning;
+    out.relative = kPoseTolerance;
+    double young = 0;
+    for (const ElementMaterial& m : model.mesh.material) young = std::max(young, m.young);
+    out.absolute = kPoseAccuracy * young * model.size * model.size;
+    out.max_iterations = kPoseIterations;
+    return out;
+  }
+
+  const Model& model_;
+  const Subspace none_;
+  const CondenseOptions options_;
+  HybridSystem system_;
+};
+
 // Static solutions in the skinned frame, one column a pose that has one.
 MatX solve_poses(const Model& model, const Skeleton& skeleton, const BoneSkinning& skinning,
                  std::span<const TrainingPose> poses, const CondenseOptions& o,
                  const Preparation& preparation, std::vector<std::size_t>& solved) {
   const InputHash body = body_hash(model, skeleton, o);
-  std::optional<StaticSolver> solver;
+  std::optional<PoseSolver> solver;
   Script script(model);
   State state = initial_state(model);
   MatX all(3 * model.nodes(), static_cast<Eigen::Index>(poses.size()));
@@ -78,13 +122,12 @@ MatX solve_poses(const Model& model, const Skeleton& skeleton, const BoneSkinnin
         stored["u"].size() == all.rows()) {
       before = stored["u"];
     } else {
-      if (!solver) solver.emplace(model, CholeskyOptions{model.scene->solver, model.scene->ordering});
+      if (!solver) solver.emplace(model, skeleton, o);
       skinning.pose(poses[k].bones, skin);
       VecX x(all.rows());
       for (Index i = 0; i < model.nodes(); ++i)
         node(x, i) = Vec3(node(skin.x, i)) + skin.R[at(i)] * Vec3(node(before, i));
-      const StaticResult result = solver->solve(in, x, kPoseTolerance, kPoseIterations);
-      if (!result.converged) continue;
+      if (!solver->solve(in, skin, x)) continue;
       before = local_displacement(skin, x);
       store_cached(preparation.cache, "condense-pose", hash.value(), {{"u", before}});
     }
