@@ -3,6 +3,7 @@
 //   of
 //           detection, remeshing, filling the matrix and velocities (contact and solve), time of a step
 //   edge    EDGE in its variants: where the lowest corner of the cloth is, over time
+//   long    THROW, JAWS and TURN for 10,000 steps: is the mesh sound in every step, does memory grow
 //   lores   LO-RES: distance of both coarse cloths to the fine EOL one, over time
 #include "plot.hpp"
 #include "table.hpp"
@@ -18,6 +19,8 @@
 #include <cstdio>
 #include <ctime>
 #include <map>
+
+#include <unistd.h>
 
 using namespace limber;
 
@@ -182,6 +185,64 @@ void lores(std::int64_t most) {
   plot.write(g_folder, "lores");
 }
 
+double resident_megabytes() {
+  double pages = 0;
+  if (std::FILE* f = std::fopen("/proc/self/statm", "r")) {
+    double all = 0;
+    if (std::fscanf(f, "%lf %lf", &all, &pages) != 2) pages = 0;
+    std::fclose(f);
+  }
+  return pages * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+// Past the end of the scene too: what is scripted stays where it is then.
+void long_runs(const std::vector<std::string>& scenes, std::int64_t steps) {
+  Table out;
+  out.head = {"scene",    "steps", "remeshed",          "with EOL",   "inverted",      "defects",
+              "area off", "faces", "largest |v| [m/s]", "MB at 10 %", "MB at the end", "fallbacks"};
+  for (const std::string& name : scenes) {
+    Simulation sim = simulation_of(name);
+    const auto charts = cloth::find_charts(sim.model());
+    const double area = material_area(cloth::sheet_of(sim.model(), sim.state(), charts));
+    std::int64_t done = 0, remeshed = 0, with_eol = 0, inverted = 0, defects = 0;
+    double off = 0, faces = 0, speed = 0, early = 0;
+    std::map<std::string, int> fallbacks;
+    std::string failed;
+    Index nodes = sim.model().nodes();
+    for (; done < steps; ++done) {
+      StepReport r;
+      try {
+        r = sim.step();
+      } catch (const Error& e) {
+        failed = e.what();
+        break;
+      }
+      const Sheet sheet = cloth::sheet_of(sim.model(), sim.state(), charts);
+      const std::vector<std::string> found = sheet_defects(sheet);
+      if (!found.empty() && defects++ == 0) fmt::print("{} step {}: {}\n", name, done, found.front());
+      inverted += r.inverted > 0;
+      with_eol += r.extra["eol"] > 0;
+      remeshed += sim.model().nodes() != nodes;
+      nodes = sim.model().nodes();
+      off = std::max(off, std::abs(material_area(sheet) / area - 1));
+      faces = std::max(faces, r.extra["faces"]);
+      for (const Vec3& v : sheet.v) speed = std::max(speed, v.norm());
+      for (const auto& [what, count] : r.fallbacks) fallbacks[what] += count;
+      if (done == steps / 10) early = resident_megabytes();
+    }
+    std::string counted;
+    for (const auto& [what, count] : fallbacks)
+      counted += fmt::format("{}{} {}", counted.empty() ? "" : "; ", what, count);
+    if (!failed.empty()) fmt::print("{}: {}\n", name, failed);
+    out.rows.push_back({name, fmt::format("{}{}", done, failed.empty() ? "" : " (failed)"),
+                        fmt::format("{}", remeshed), fmt::format("{}", with_eol), fmt::format("{}", inverted),
+                        fmt::format("{}", defects), fmt::format("{:.1e}", off), fmt::format("{}", faces),
+                        fmt::format("{:.2f}", speed), fmt::format("{:.0f}", early),
+                        fmt::format("{:.0f}", resident_megabytes()), counted.empty() ? "none" : counted});
+  }
+  out.write(g_folder, "long");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -192,7 +253,7 @@ int main(int argc, char** argv) {
              "nails",        "lores-regular",  "lores-eol"};
   std::int64_t steps = 0;
   int count = 1;
-  app.add_option("parts", parts, "table, edge, lores");
+  app.add_option("parts", parts, "table, edge, lores, long");
   app.add_option("--scenes", scenes, "of the table");
   app.add_option("--steps", steps, "at most; 0: all");
   app.add_option("--threads", count);
@@ -204,6 +265,9 @@ int main(int argc, char** argv) {
       if (part == "table") table(scenes, steps);
       if (part == "edge") edge(steps);
       if (part == "lores") lores(steps);
+      if (part == "long")
+        long_runs(app.count("--scenes") ? scenes : std::vector<std::string>{"throw", "jaws", "turn"},
+                  steps > 0 ? steps : 10000);
     }
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());

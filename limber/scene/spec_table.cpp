@@ -71,9 +71,10 @@ constexpr Entry kEntries[] = {
     {.path = "/bodies/*/scale", .type = kScale, .fallback = "[1, 1, 1]", .range = above(0), .text = "Scaling about the origin: one number, or one per axis."},
     {.path = "/bodies/*/rotation", .type = kNumbers, .unit = "rad", .fallback = "[0, 0, 0]", .aliases = "orientation angle", .text = "Rotation vector (axis times angle), after scaling."},
     {.path = "/bodies/*/translation", .type = kNumbers, .unit = "m", .fallback = "[0, 0, 0]", .aliases = "position offset", .text = "Displacement, last."},
-    {.path = "/bodies/*/elements", .type = kEnum, .fallback = "\"auto\"", .values = "auto cloth",
+    {.path = "/bodies/*/elements", .type = kEnum, .fallback = "\"auto\"", .values = "auto cloth cloth-uv",
      .meanings = "triangles in a plane z = constant are a plane-strain body, which stays in it; the default\n"
-                 "triangles anywhere are a membrane in space; with the method cloth they bend as well",
+                 "triangles anywhere are a membrane in space; with the method cloth they bend as well\n"
+                 "the same, flat at rest: texture coordinates of the mesh file [m] are its rest shape, in which nodes are selected, and it begins where the file has its nodes",
      .aliases = "element kind", .text = "What the triangles of a mesh are."},
     {.path = "/bodies/*/thickness", .type = kNumber, .unit = "m", .fallback = "0.01", .range = above(0), .text = "Of a body of triangles; without effect on tetrahedra."},
     {.path = "/bodies/*/bending", .type = kNumber, .unit = "N m", .fallback = "0", .range = at_least(0), .text = "Cloth: bending stiffness beta of its hinges, 3/4 beta |e|^2/(A0 + A1) |n0 - n1|^2; for the method cloth."},

@@ -99,7 +99,18 @@ BodyMesh from_tets(TetMesh m) {
 }
 
 BodyMesh from_triangles(TriMesh m, const BodySpec& spec) {
-  const bool cloth = spec.elements == "cloth";
+  const bool uv = spec.elements == "cloth-uv", cloth = uv || spec.elements == "cloth";
+  if (uv) {
+    const auto field = m.node_fields.find("uv");
+    if (field == m.node_fields.end() || field->second.components != 2)
+      throw Error(ErrorKind::kInput,
+                  fmt::format("body \"{}\": \"elements\" is \"cloth-uv\", but its mesh has no texture "
+                              "coordinates, or nodes with none or several of them (a seam); expected an OBJ "
+                              "file with one \"vt\" for each node, in metres, or \"elements\": \"cloth\"",
+                              spec.name));
+    for (std::size_t i = 0; i < m.nodes.size(); ++i)
+      m.nodes[i] = Vec3(field->second.values[2 * i], field->second.values[2 * i + 1], 0);
+  }
   if (!cloth && guess_role(m) != TriRole::kPlane)
     throw Error(
         ErrorKind::kInput,
@@ -418,7 +429,7 @@ Model build_model(std::shared_ptr<const Scene> scene_ptr) {
     problems.collect([&] {
       const BodySpec& spec = scene.bodies[b];
       BodyMesh mesh = load(scene, b, spec, static_cast<double>(model.mesh.elements.size()), &model.notices);
-      place(spec, mesh.nodes);
+      if (spec.elements != "cloth-uv") place(spec, mesh.nodes);
       add_named_sets(spec, mesh);
       const std::vector<Vec3> v = evaluate(spec.velocity, mesh.nodes, mesh.node_fields, scene.folder);
       velocity.insert(velocity.end(), v.begin(), v.end());
@@ -472,10 +483,11 @@ State initial_state(const Model& model) {
     const std::vector<Index>& nodes = nodes_of[b];
     Vec3 center = Vec3::Zero();
     double mass = 0;
-    if (!spec.initial_file.empty()) {
+    if (!spec.initial_file.empty() || spec.elements == "cloth-uv") {
       BodySpec moved = spec;
       moved.generate.reset();
-      moved.mesh_file = spec.initial_file;
+      if (!spec.initial_file.empty()) moved.mesh_file = spec.initial_file;
+      if (spec.elements == "cloth-uv") moved.elements = "cloth";
       BodyMesh mesh = load(scene, b, moved, 0, nullptr);
       if (mesh.nodes.size() != nodes.size())
         throw Error(

@@ -129,6 +129,13 @@ scene("throw", "THROW of Table 2.1: thrown onto a box that turns and moves.", 1.
       [{**box("box", (0.5, 0.5, 0.4), (0.5, 0, -0.1), friction=0),
         "motion": [{"t": 0}, {"t": 0.5, "translation": [0, 0, 0.15], "rotation": [0, 0, 0.5]}, {"t": 1.0, "translation": [0.1, 0, 0], "rotation": [0, 0, 1.0]}]}])
 
+# TURN: thrown onto a box that goes on turning under it, with a floor below.
+scene("turn", "Cloth thrown onto a box that turns by 2 rad/s about a slanted axis, and what falls off lies on the floor.", 3.0,
+      {**cloth((9, 9), "crossed", translation=(-0.2, -0.5, 0.35)), "velocity": [1.0, 0, 0]}, {"eol": True, "air_density": 1.2, **MEDIUM},
+      [{**box("box", (0.5, 0.5, 0.4), (0.5, 0, -0.1), friction=0.3), "interpolation": "linear",
+        "motion": [{"t": 0}, {"t": 100, "rotation": [20, 0, 200]}]},
+       {"name": "floor", "shape": "plane", "point": [0, 0, -0.5], "normal": [0, 0, 1], "friction": 0.3}])
+
 # FRICTION: dropped between four boxes; it slips through unless friction holds it (0.6 does).
 for mu in (0, 0.1, 0.3, 0.6):
     boxes = [box(f"box {k}", (0.4, 0.4, 0.6), (0.5 + 0.32 * sx, 0.5 + 0.32 * sy, -0.35), rotation=[0, 0, 0.3], friction=mu)

@@ -30,9 +30,11 @@ class Cloth final : public Stepper {
     std::vector<Tri> triangles;
     for (const Tet& t : model.mesh.elements) triangles.push_back({t[0], t[1], t[2]});
     body_.hinges = find_hinges(triangles);
-    require_surface(model);
+    require_surface(model, triangles);
     if (!remeshes()) update_rest(model.mesh.rest, triangles, body_);
     if (options_.sharp) features_ = find_features(model.contact.obstacles, options_.sharp_angle);
+    if (options_.mesh == ClothMesh::kConformal)
+      too_short_ = short_features(features_, model.contact.obstacles, options_.insert.size);
   }
 
   // Steps in which the material would slide further than the triangles ahead reach are cut.
@@ -56,7 +58,7 @@ class Cloth final : public Stepper {
     const Sheet before = sheet_of(model, state, charts_);
     update_rest(before, body_);
     Prepared prepared = prepare(model, state, part_length(model, state), before, side_of(state), body_,
-                                of_patch_, features_, options_);
+                                of_patch_, features_, too_short_, options_);
     if (prepared.same) {
       ready_ = std::move(prepared);
       ready_time_ = state.t;
@@ -228,7 +230,14 @@ class Cloth final : public Stepper {
             fmt::format("/method/type: \"cloth\" moves cloth only, and \"{}\" is none; give it triangles "
                         "and \"elements\": \"cloth\", or take another method",
                         body.name));
-      if (!remeshes()) continue;
+    }
+  }
+
+  // Remeshing works in a plane, with one material.
+  void require_flat(const Model& model) const {
+    if (!remeshes()) return;
+    for (std::size_t b = 0; b < model.bodies.size(); ++b) {
+      const Body& body = model.bodies[b];
       if (!charts_[b])
         throw Error(
             ErrorKind::kInput,
@@ -247,16 +256,38 @@ class Cloth final : public Stepper {
     }
   }
 
-  void require_surface(const Model& model) const {
+  // Edges with at most two triangles, which turn the same way; remeshing also wants vertices with one fan.
+  void require_surface(const Model& model, const std::vector<Tri>& triangles) const {
+    const auto refuse = [&](Index i, const std::string& what) {
+      throw Error(ErrorKind::kInput,
+                  fmt::format("/bodies: \"{}\": {}", model.bodies[at(model.body_of_node[at(i)])].name, what));
+    };
     for (std::size_t k = 0; k + 1 < body_.hinges.size(); ++k) {
       const auto &a = body_.hinges[k].vertex, &b = body_.hinges[k + 1].vertex;
       if (a[0] == b[0] && a[1] == b[1])
-        throw Error(
-            ErrorKind::kInput,
-            fmt::format("/bodies: the edge between nodes {} and {} of \"{}\" has more than two triangles; "
-                        "cloth must be a surface",
-                        a[0], a[1], model.bodies[at(model.body_of_node[at(a[0])])].name));
+        refuse(a[0],
+               fmt::format("the edge between nodes {} and {} has more than two triangles; cloth must be "
+                           "a surface",
+                           a[0], a[1]));
     }
+    std::vector<std::array<Index, 2>> directed;
+    for (const Tri& t : triangles)
+      for (std::size_t k = 0; k < 3; ++k) directed.push_back({t[k], t[(k + 1) % 3]});
+    std::sort(directed.begin(), directed.end());
+    for (std::size_t k = 1; k < directed.size(); ++k)
+      if (directed[k] == directed[k - 1])
+        refuse(directed[k][0],
+               fmt::format("the triangles beside the edge between nodes {} and {} turn opposite "
+                           "ways, or lie twice; all triangles of cloth must have the same side up",
+                           directed[k][0], directed[k][1]));
+    if (!remeshes()) return;
+    require_flat(model);
+    std::vector<Vec2> X;
+    for (std::size_t i = 0; i < model.mesh.rest.size(); ++i)
+      X.push_back(charts_[at(model.body_of_node[i])]->material(model.mesh.rest[i]));
+    Sheet sheet = make_sheet(model.mesh.rest, std::move(X), triangles);
+    for (std::size_t i = 0; i < sheet.patch.size(); ++i) sheet.patch[i] = model.body_of_node[i];
+    check_sheet(sheet, "/bodies: cloth that is remeshed");
   }
 
   // The sheet that the step begins with: as `change` has made it.
@@ -327,7 +358,7 @@ class Cloth final : public Stepper {
     std::stable_sort(contacts.begin(), contacts.end(),
                      [](const FaceContact& a, const FaceContact& b) { return a.vertex < b.vertex; });
     add_all_face_bounds(contacts, problem_);
-    if (options_.sharp) add_rows(obstacles, state, in);
+    if (options_.sharp) add_rows(obstacles, state, in, report);
     report.contacts = static_cast<Index>(contacts.size() + eol_.size() + problem_.rows.size());
     const ClothMemory* m = memory_of<ClothMemory>(state);
     if (m && m->friction.size() == 2 * sheet_.x.size())
@@ -380,7 +411,8 @@ class Cloth final : public Stepper {
   }
 
   // Edges and triangles of the cloth at sharp features, where no vertex is.
-  void add_rows(std::span<const Obstacle> obstacles, const State& state, const StepInput& in) {
+  void add_rows(std::span<const Obstacle> obstacles, const State& state, const StepInput& in,
+                StepReport& report) {
     Sheet marked = sheet_;
     if (!on_feature_.empty() && !options_.eol) marked.feature = on_feature_;
     for (const FeatureContact& c :
@@ -393,6 +425,7 @@ class Cloth final : public Stepper {
         on_feature |= marked.eol(c.vertices[static_cast<std::size_t>(k)]);
       }
       if (on_feature) continue;
+      if (!too_short_.empty() && too_short_[at(c.feature)]) report.fallbacks["short-edge"] += 1;
       const Feature& f = features_[at(c.feature)];
       const Obstacle& obstacle = obstacles[at(f.obstacle)];
       row.n = c.n;
@@ -544,6 +577,7 @@ class Cloth final : public Stepper {
   std::vector<Fabric> of_patch_;
   ClothBody body_;
   FeatureSet features_;
+  std::vector<std::uint8_t> too_short_;  // of each feature: no edge of the mesh fits onto it
   std::optional<Prepared> ready_;
   double ready_time_ = -1;
   Sheet sheet_;

@@ -189,10 +189,29 @@ void store(const Sheet& sheet, ClothMemory& m) {
   for (const auto& edge : sheet.preserved) m.preserved.insert(m.preserved.end(), {edge[0], edge[1]});
 }
 
+std::vector<std::uint8_t> short_features(const FeatureSet& features, std::span<const Obstacle> obstacles,
+                                         double size) {
+  std::vector<std::uint8_t> out(features.size(), 0);
+  std::vector<std::uint8_t> long_ends(features.size(), 0), ends(features.size(), 0);
+  for (std::size_t f = 0; f < features.size(); ++f) {
+    const Feature& feature = features[f];
+    if (!feature.line()) continue;
+    double length = 0;
+    for (std::size_t k = 1; k < feature.points.size(); ++k)
+      length += (feature.points[k] - feature.points[k - 1]).norm();
+    out[f] = length * placement_at(obstacles[at(feature.obstacle)], 0).scale < size;
+    for (const Index corner : feature.ends)
+      if (corner >= 0) (out[f] ? ends : long_ends)[at(corner)] = 1;
+  }
+  for (std::size_t f = 0; f < features.size(); ++f)
+    if (features[f].kind == FeatureKind::kCorner) out[f] = ends[f] && !long_ends[f];
+  return out;
+}
+
 Prepared prepare(const Model& model, const State& state, double h, const Sheet& before,
                  const std::vector<std::uint8_t>& side, const ClothBody& body,
                  const std::vector<Fabric>& of_patch, const FeatureSet& features,
-                 const ClothOptions& options) {
+                 const std::vector<std::uint8_t>& too_short, const ClothOptions& options) {
   Prepared out;
   const std::span<const Obstacle> obstacles(model.contact.obstacles);
   Sheet sheet = before;
@@ -221,6 +240,7 @@ Prepared prepare(const Model& model, const State& state, double h, const Sheet& 
       sheet.preserved.clear();
     }
     contacts = detect_features(features, obstacles, sheet, state.t, h, options.detect);
+    std::erase_if(contacts, [&](const FeatureContact& c) { return too_short[at(c.feature)] != 0; });
     if (options.eol) leave_out_swept(sheet, h, options.insert.size, contacts);
   }
   out.detect_seconds = seconds_from(start);

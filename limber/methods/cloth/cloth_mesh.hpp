@@ -35,11 +35,16 @@ struct Prepared {
   std::map<std::string, int> fallbacks;
   double detect_seconds = 0, remesh_seconds = 0;
 };
-// `body` is that of `before`, `of_patch` the fabric of each body.
+// Lines of obstacles that are shorter than `size`, and corners where only such lines meet: no edge of a mesh
+// with edges of that size can follow them.
+std::vector<std::uint8_t> short_features(const FeatureSet& features, std::span<const Obstacle> obstacles,
+                                         double size);
+// `body` is that of `before`, `of_patch` the fabric of each body; contacts with features that are `too_short`
+// make no vertices.
 Prepared prepare(const Model& model, const State& state, double h, const Sheet& before,
                  const std::vector<std::uint8_t>& side, const ClothBody& body,
                  const std::vector<Fabric>& of_patch, const FeatureSet& features,
-                 const ClothOptions& options);
+                 const std::vector<std::uint8_t>& too_short, const ClothOptions& options);
 
 // The change of topology that it amounts to, with positions, velocities and memory.
 TopologyChange change_of(const Model& model, const Prepared& prepared,
