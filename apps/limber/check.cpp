@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "gallery.hpp"
 #include "numbers.hpp"
 #include "preparation.hpp"
 
@@ -92,7 +93,7 @@ int check(const CheckOptions& o) {
   int wrong = 0;
   for (const std::string& file : o.scenes) {
     try {
-      const auto scene = std::make_shared<const Scene>(load_scene(file, o.overrides));
+      const auto scene = std::make_shared<const Scene>(load_scene(scene_path(file), o.overrides));
       Simulation simulation(scene, user_preparation(true));
       describe(*scene, simulation.model());
       for (const std::string& line : advice(simulation.model())) fmt::print("  note: {}\n", line);

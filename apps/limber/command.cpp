@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "help.hpp"
 
 #include <limber/command.hpp>
 #include <limber/core/build_info.hpp>
@@ -42,8 +43,9 @@ int limber::command(int argc, char** argv) {
   for (const auto add :
        {add_run_command, add_live_command, add_train_command, add_view_command, add_compare_command,
         add_render_command, add_export_command, add_check_command, add_list_command, add_info_command,
-        add_mesh_command, add_schema_command, add_bench_command})
+        add_mesh_command, add_schema_command, add_bench_command, add_completion_command, add_man_command})
     add(app, action);
+  use_plain_help(app);
 
   try {
     app.parse(argc, argv);

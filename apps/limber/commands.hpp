@@ -23,6 +23,8 @@ void add_compare_command(CLI::App& app, std::function<int()>& action);
 void add_render_command(CLI::App& app, std::function<int()>& action);
 void add_export_command(CLI::App& app, std::function<int()>& action);
 void add_train_command(CLI::App& app, std::function<int()>& action);
+void add_completion_command(CLI::App& app, std::function<int()>& action);
+void add_man_command(CLI::App& app, std::function<int()>& action);
 void add_bench_command(CLI::App& app, std::function<int()>& action);
 
 }  // namespace limber

@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "gallery.hpp"
 #include "preparation.hpp"
 
 #include <limber/core/build_info.hpp>
@@ -102,7 +103,7 @@ int info(bool json, bool test) {
 
 // What the first step of a scene tells: its size, its unknowns, and what its method has to say.
 int info_scene(const std::string& file, bool json) {
-  const auto scene = std::make_shared<const Scene>(load_scene(file));
+  const auto scene = std::make_shared<const Scene>(load_scene(scene_path(file)));
   Simulation simulation(scene, user_preparation(!json));
   const Model& model = simulation.model();
   std::vector<std::string> notes = advice(model);

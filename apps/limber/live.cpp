@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "gallery.hpp"
 #include "live_server.hpp"
 #include "live_session.hpp"
 #include "numbers.hpp"
@@ -32,7 +33,7 @@ volatile std::sig_atomic_t let_go = 0;
 
 int hold(const HoldOptions& o) {
   set_threads(o.threads);
-  const auto scene = std::make_shared<const Scene>(load_scene(o.scene, o.overrides));
+  const auto scene = std::make_shared<const Scene>(load_scene(scene_path(o.scene), o.overrides));
   LiveSession session(scene, user_preparation(true), {o.folder, o.speed, !o.paused});
   const HoldServer server(session, scene->name, o.port);
   fmt::print("{} runs at {}\nonly this machine can open it; Ctrl-C ends it\n", scene->name, server.address());

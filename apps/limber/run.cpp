@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "gallery.hpp"
 #include "numbers.hpp"
 #include "preparation.hpp"
 #include "progress.hpp"
@@ -222,7 +223,7 @@ int run(RunOptions o) {
   if (o.vtu) overrides.push_back("/output/vtu=true");
   if (o.lossless) overrides.push_back("/output/lossless=true");
   if (o.every > 0) overrides.push_back(fmt::format("/output/every={}", o.every));
-  const auto scene = std::make_shared<const Scene>(load_scene(o.scene, overrides));
+  const auto scene = std::make_shared<const Scene>(load_scene(scene_path(o.scene), overrides));
   Simulation simulation(scene, user_preparation(!o.quiet));
   const std::int64_t target = target_of(o, simulation);
 

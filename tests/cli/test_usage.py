@@ -1,10 +1,14 @@
 """Exit codes, messages, and the commands that only look."""
 
 import json
+import os
 import pathlib
+import re
+import shutil
+import subprocess
 import unittest
 
-from common import BAR, LIMBER, ROOT, CommandTest, manifest
+from common import BAR, CommandTest, LIMBER, ROOT, manifest
 
 
 class Usage(CommandTest):
@@ -213,6 +217,59 @@ class Schema(CommandTest):
                     path = self.scene(**changes)
                     self.assertEqual(validator.is_valid(json.loads(path.read_text())), expected)
                     self.limber("check", path, code=0 if expected else 2)
+
+class Itself(CommandTest):
+    """What the command says about itself, all from one table."""
+
+    def test_the_manual_names_every_option(self):
+        manual = self.limber("man").stdout.replace("\\-", "-")
+        self.assertTrue(manual.startswith(".TH LIMBER 1"))
+        commands = re.findall(r"^  (\w[\w-]*)  ", self.limber("--help").stdout.partition("Subcommands:")[2], re.M)
+        self.assertGreater(len(commands), 12)
+        for command in commands:
+            self.assertIn(f".SS limber {command}\n", manual)
+            for option in re.findall(r"^  (?:-\w,)?(--[\w-]+)", self.limber(command, "--help").stdout, re.M):
+                if option != "--help":
+                    self.assertIn(option, manual)
+
+    def test_help_says_nothing_about_parsing(self):
+        for command in ["run", "live", "compare", "export", "render", "view"]:
+            text = self.limber(command, "--help").stdout
+            for noise in ["Excludes", "Needs", "REQUIRED", " INT", " FLOAT", "Exit codes"]:
+                self.assertNotIn(noise, text, command)
+
+    def test_bash_completes(self):
+        script = self.folder / "limber.bash"
+        script.write_text(self.limber("completion", "bash").stdout)
+        (self.folder / "bin").mkdir()
+        (self.folder / "bin/limber").symlink_to(LIMBER)
+
+        def completed(*words):
+            line = " ".join(f"'{w}'" for w in ["limber", *words])
+            done = subprocess.run(["bash", "-c", f"source limber.bash; COMP_WORDS=({line}); COMP_CWORD={len(words)}; "
+                                   'declare -F _limber >/dev/null && _limber; printf "%s\\n" "${COMPREPLY[@]}"'],
+                                  cwd=self.folder, capture_output=True, text=True, check=True,
+                                  env={**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"})
+            return done.stdout.split()
+        self.assertEqual(completed("r"), ["run", "render"])
+        self.assertEqual(completed("run", "--th"), ["--threads"])
+        self.assertEqual(completed("mesh", "te"), ["tet"])
+        self.assertIn("--spacing", completed("mesh", "tet", "--s"))
+        self.assertIn("scenes/hello/bar.json", completed("run", "scenes/he"))
+
+    def test_zsh_has_every_command(self):
+        text = self.limber("completion", "zsh").stdout
+        self.assertTrue(text.startswith("#compdef limber"))
+        for command in ["run", "live", "mesh"]:
+            self.assertRegex(text, rf"(?m)^    '{command}:")
+        if shutil.which("zsh"):
+            subprocess.run(["zsh", "-n"], input=text, text=True, check=True)
+
+    def test_scenes_have_the_same_names_everywhere(self):
+        listed = self.limber("list", "scenes").stdout
+        self.assertIn("  scenes/hello/bar.json ", listed)
+        self.assertNotIn(str(ROOT), listed)
+        self.limber("check", "scenes/hello/bar.json")  # from a folder without scenes
 
 
 if __name__ == "__main__":

@@ -282,9 +282,55 @@ async function positionsAgree(page, truth, what) {
   check(side.colors > 60 && over.colors > 60 && side.sum !== over.sum, "compare: side by side and overlaid are drawn");
   check((await page.textContent("#labels")).includes("bent more"), "compare: the runs are named");
   check((await page.textContent("#costs")).includes("times faster"), "compare: there is a table of costs");
+  for (const words of ["s per simulated s", "energy change", "amplitude", "of the size"])
+    check((await page.textContent("#costs")).includes(words), `compare: the table has "${words}"`);
   check((await page.$$eval(".plot h3", (h) => h.map((e) => e.textContent))).some((p) => p.startsWith("Distance")), "compare: the distance is plotted");
   quiet(page, "compare");
   await page.context().close();
+}
+{
+  // What can be set by hand, and the link that remembers it.
+  const page = await open(browser, file("bar/index.html"));
+  await ready(page);
+  check(!(await page.evaluate(() => window.limber.playing)), "bar: it does not play by itself where people want less motion");
+  await page.selectOption("#range", "typed");
+  const ends = await page.$$('#display input[type="number"]');
+  await ends[0].fill("0.01");
+  await ends[1].fill("0.02");
+  await ends[1].dispatchEvent("change");
+  check((await page.textContent("#legend")).includes("0.02"), "bar: a typed range is on the bar");
+  const before = await pixels(page);
+  await page.selectOption("#map", "grey");
+  check((await pixels(page)).sum !== before.sum, "bar: another colour map draws other colours");
+  const plots = (await page.$$(".plot")).length;
+  await page.evaluate(() => window.limber.app.plotNode(window.limber.nodes()[3]));
+  check((await page.$$(".plot")).length === plots + 1, "bar: a node gets a plot over time");
+  const same = await page.evaluate(() => {
+    const { app } = window.limber;
+    const node = window.limber.nodes()[3];
+    const path = app.reference.path(node);
+    const f = app.player.frame;
+    return Math.max(...[0, 1, 2].map((d) => Math.abs(path[d][f] + app.views[0].epoch.rest[9 + d] - window.limber.positions()[9 + d])));
+  });
+  check(same < 1e-6, `bar: and its values are the positions' (${same})`);
+  await page.evaluate(() => { window.limber.seek(7); window.limber.app.stage.place = [1, 2, 3, 0.1, 0, 0]; });
+  await page.click("#tool-link");
+  const hash = await page.evaluate(() => location.hash);
+  await page.context().close();
+  const again = await open(browser, `${file("bar/index.html")}${hash}&x=`);
+  await ready(again);
+  const state = await again.evaluate(() => ({ frame: window.limber.frame, place: window.limber.app.stage.place, range: window.limber.app.typedRange, map: document.getElementById("map").value, nodes: window.limber.app.plottedNodes.length }));
+  check(state.frame === 7 && state.range?.[1] === 0.02 && state.map === "grey" && state.nodes === 1, `bar: the link brings all of it back ${JSON.stringify(state)}`);
+  check(Math.hypot(...state.place.map((v, k) => v - [1, 2, 3, 0.1, 0, 0][k])) < 0.01, "bar: and the camera");
+  quiet(again, "bar by link");
+  await again.context().close();
+  const context = await browser.newContext({ viewport: { width: 600, height: 400 } });
+  const moving = await context.newPage();
+  await moving.goto(`${file("bar/index.html")}#quality=lowest`);
+  await ready(moving);
+  await moving.waitForFunction(() => window.limber.playing);
+  check(true, "bar: elsewhere the page plays at once");
+  await context.close();
 }
 for (const [name, words] of [
   ["empty/index.html", ["No frames were recorded", "rest shape"]],
@@ -335,6 +381,8 @@ for (const [name, words] of [
   await ready(page);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
   check(wide <= 390, `phone: nothing sticks out sideways (${wide} of 390 pixels)`);
+  const [stage, legend] = await page.evaluate(() => ["stage", "legend"].map((id) => document.getElementById(id).getBoundingClientRect().toJSON()));
+  check(legend.top >= stage.bottom && legend.height > 10, "phone: the legend lies below the picture and covers nothing of it");
   check((await pixels(page)).colors > 60, "phone: the body is drawn");
   const small = await page.$$eval("button:not(.u-over), select, summary", (all) =>
     all.filter((e) => e.offsetParent && e.getBoundingClientRect().height < 30).map((e) => e.textContent || e.id || e.className));

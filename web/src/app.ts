@@ -1,12 +1,13 @@
 // The page: puts the runs on the stage and connects the controls.
 import * as THREE from "three";
 import { barTicks, categoryList, colorBar, markList } from "./legend";
-import { shortNumber } from "./colors";
+import { chooseMap, mapName, shortNumber } from "./colors";
 import { Controls } from "./controls";
 import { drawMaterial } from "./cloth";
 import { type FieldInfo, type Manifest, Run, type RunManifest } from "./data";
 import { byId, el } from "./dom";
 import { comparison, factsOf } from "./facts";
+import { refreshTable } from "./material";
 import { Player } from "./player";
 import { type PlotSpec, Plots, phases, plotSpecs, total } from "./plots";
 import { type Range, RunView } from "./runview";
@@ -132,7 +133,7 @@ export class App {
   refresh() {
     this.player.setTimes(this.reference?.manifest.times ?? []);
     if (this.manifest.mode === "live") this.stage?.setBounds(this.bounds());
-    this.plots.set(this.runs.length > 1 ? this.compareSpecs() : plotSpecs(this.reference.rows), this.dark);
+    this.drawPlots();
     byId("facts").replaceChildren(...this.runs.flatMap((r, k) => (this.runs.length > 1 ? [el("h2", {}, this.label(k))] : []).concat(factsOf(r) as HTMLHeadingElement[])));
     if (this.manifest.compare) {
       byId("section-costs").hidden = false;
@@ -140,6 +141,35 @@ export class App {
     }
     this.setColor(this.field?.id ?? null);
     this.plots.follow(this.player.time);
+  }
+
+  private drawPlots() {
+    const specs = this.runs.length > 1 ? this.compareSpecs() : plotSpecs(this.reference.rows);
+    this.plots.set([...this.plottedNodes.map((n) => this.nodeSpec(n)), ...specs], this.dark);
+    this.plots.follow(this.player.time);
+  }
+
+  // The displacement of a node over time, as a plot; a second call takes it away.
+  plotNode(node: number) {
+    const at = this.plottedNodes.indexOf(node);
+    if (at >= 0) this.plottedNodes.splice(at, 1);
+    else this.plottedNodes.unshift(node);
+    this.plottedNodes.splice(4);
+    this.drawPlots();
+  }
+  readonly plottedNodes: number[] = [];
+
+  private nodeSpec(node: number): PlotSpec {
+    const t = this.reference.manifest.times;
+    if (this.runs.length === 1) {
+      const path = this.reference.path(node);
+      return { title: `Displacement of node ${node}`, unit: "m", t, series: ["x", "y", "z"].map((label, d) => ({ label, values: path[d] })) };
+    }
+    const series = this.runs.map((run, k) => {
+      const [x, y, z] = run.path(node);
+      return { label: this.label(k), values: resample(run.manifest.times, x.map((v, i) => Math.hypot(v, y[i], z[i])), t) };
+    });
+    return { title: `How far node ${node} is from its rest place`, unit: "m", t, series };
   }
 
   private compareSpecs(): PlotSpec[] {
@@ -264,6 +294,15 @@ export class App {
     this.touch();
   }
 
+  setMap(name: string) {
+    chooseMap(name);
+    refreshTable();
+    const choice = document.getElementById("map") as HTMLSelectElement | null;
+    if (choice) choice.value = mapName();
+    this.drawLegend();
+    this.touch();
+  }
+
   setRangeOfFrame(on: boolean) {
     this.rangeOfFrame = on;
     this.setColor(this.field?.id ?? null);
@@ -322,7 +361,9 @@ export class App {
     if (choice) choice.value = String(layout);
     this.views.forEach((v, k) => {
       v.group.visible = typeof layout !== "number" || layout === k;
-      v.setOpacity(layout === "overlay" && k !== (this.manifest.compare?.reference ?? 0) ? 0.45 : 1);
+      const reference = k === (this.manifest.compare?.reference ?? 0);
+      v.setOpacity(layout === "overlay" && !reference ? 0.45 : 1);
+      v.setBehind(layout === "overlay" && reference);
       // One floor and one set of obstacles is enough where runs share a picture.
       v.obstacles.group.visible = this.controls.showing.obstacles && (layout !== "overlay" || k === 0);
     });
@@ -410,6 +451,23 @@ export class App {
   }
   private shownMix = 0;
 
+  // The first frame in which something has moved, or shortly before it; 0 where nothing does.
+  get firstSeen(): number {
+    const run = this.reference;
+    const count = run.frameCount;
+    const stride = Math.max(1, Math.floor(count / 60));
+    const far = 0.004 / (this.stage?.root.scale.x ?? 1);
+    const start = new Float32Array(run.epochs[0].rest.length);
+    run.positions(0, 0, start);
+    for (let f = stride; f < count; f += stride) {
+      if (run.epochIndex(f) !== 0) return Math.max(0, f - stride);
+      const x = new Float32Array(start.length);
+      run.positions(f, 0, x);
+      for (let i = 0; i < x.length; ++i) if (Math.abs(x[i] - start[i]) > far) return Math.max(0, f - stride);
+    }
+    return 0;
+  }
+
   // ---- probing ----
 
   private watchPointer() {
@@ -436,11 +494,30 @@ export class App {
         this.probe();
       }
     });
+    canvas.addEventListener("dblclick", (e) => {
+      if (this.manifest.mode === "hold") return;
+      this.pointer = at(e as PointerEvent);
+      this.plotPointed();
+    });
     canvas.addEventListener("pointerleave", (e) => {
       if (e.pointerType === "touch") return;
       this.pointer = null;
       this.probe();
     });
+  }
+
+  plotPointed() {
+    const found = this.underPointer();
+    if (found) this.plotNode(found.view.epoch.nodes[found.hit.node]);
+  }
+
+  private underPointer() {
+    if (!this.stage || !this.pointer) return null;
+    const columns = this.layout === "side" ? this.views.length : 1;
+    const { from, direction, column } = this.stage.ray(this.pointer.x, this.pointer.y, columns);
+    const view = this.layout === "side" ? this.views[column] : this.views[typeof this.layout === "number" ? this.layout : 0];
+    const hit = view.hit(from, direction);
+    return hit ? { view, hit } : null;
   }
 
   // The node under the pointer, with its numbers.
@@ -449,11 +526,9 @@ export class App {
     const stage = this.stage;
     tip.hidden = true;
     if (!stage || !this.pointer || this.player.playing || !this.probing) return;
-    const columns = this.layout === "side" ? this.views.length : 1;
-    const { from, direction, column } = stage.ray(this.pointer.x, this.pointer.y, columns);
-    const view = this.layout === "side" ? this.views[column] : this.views[typeof this.layout === "number" ? this.layout : 0];
-    const hit = view.hit(from, direction);
-    if (!hit) return;
+    const found = this.underPointer();
+    if (!found) return;
+    const { view, hit } = found;
     const x = [0, 1, 2].map((d) => shortNumber(view.x[3 * hit.node + d], 4));
     const lines = [`node ${view.epoch.nodes[hit.node]}`, `x = (${x.join(", ")}) m`];
     if (view.colored) {

@@ -32,6 +32,27 @@ export function sequential(t: number): [number, number, number] {
   return oklch(L, low, h).map((v) => gamma(Math.min(1, Math.max(0, v)))) as [number, number, number];
 }
 
+const mixed = (stops: [number, number, number][]) => (t: number) => {
+  const at = Math.min(stops.length - 1.000001, Math.max(0, t * (stops.length - 1)));
+  const k = Math.floor(at);
+  return [0, 1, 2].map((d) => stops[k][d] + (at - k) * (stops[k + 1][d] - stops[k][d])) as [number, number, number];
+};
+
+// Maps for numbers, by name; the first is the one of pictures (`limber render`).
+export const maps: Record<string, (t: number) => [number, number, number]> = {
+  even: sequential,
+  grey: (t) => [0.1 + 0.85 * t, 0.1 + 0.85 * t, 0.1 + 0.85 * t],
+  heat: mixed([[0.05, 0.02, 0.1], [0.45, 0.06, 0.25], [0.85, 0.2, 0.13], [0.98, 0.6, 0.1], [1, 0.96, 0.75]]),
+  "blue-red": mixed([[0.13, 0.27, 0.62], [0.45, 0.65, 0.88], [0.93, 0.93, 0.92], [0.92, 0.55, 0.42], [0.62, 0.08, 0.14]]),
+  rainbow: mixed([[0.19, 0.07, 0.55], [0.1, 0.55, 0.9], [0.15, 0.8, 0.45], [0.95, 0.85, 0.2], [0.95, 0.35, 0.1], [0.55, 0.03, 0.05]]),
+};
+let chosen = "even";
+export const mapName = () => chosen;
+export function chooseMap(name: string) {
+  if (maps[name]) chosen = name;
+}
+export const mapColor = (t: number) => maps[chosen](t);
+
 export const palette = ["#e69f00", "#56b4e9", "#009e73", "#f0e442", "#4f7fd9", "#d55e00", "#cc79a7", "#9aa5b1"];
 
 export const mapSize = 256;
@@ -40,7 +61,7 @@ export const mapSize = 256;
 export function colorTable(): Uint8Array {
   const out = new Uint8Array(mapSize * 2 * 4);
   for (let i = 0; i < mapSize; ++i) {
-    const rgb = sequential(i / (mapSize - 1));
+    const rgb = mapColor(i / (mapSize - 1));
     for (let d = 0; d < 3; ++d) out[4 * i + d] = Math.round(255 * rgb[d]);
     out[4 * i + 3] = 255;
     const hex = palette[i % palette.length];

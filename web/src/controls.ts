@@ -2,8 +2,10 @@
 import type * as THREE from "three";
 import { Vector3 } from "three";
 import type { App, Layout } from "./app";
-import { shortNumber } from "./colors";
+import { mapName, maps, shortNumber } from "./colors";
 import { byId, chip, el } from "./dom";
+import { Film } from "./film";
+import { addressOf } from "./link";
 import type { Showing } from "./runview";
 import { Transport } from "./transport";
 
@@ -23,6 +25,7 @@ const keys: [string, string][] = [
   ["R", "reset the camera"],
   ["D", "dark or light look"],
   ["S", "save a picture"],
+  ["T", "plot the node under the pointer over time (or double-click it)"],
   ["?", "this list"],
 ];
 
@@ -37,6 +40,9 @@ export class Controls {
   private high = new Vector3(1, 1, 1);
   private select: HTMLSelectElement | null = null;
   private rangeRow: HTMLElement | null = null;
+  private mapRow: HTMLElement | null = null;
+  private showTyped: () => void = () => {};
+  private readonly film: Film;
   private readonly chips = new Map<string, (on: boolean) => void>();
   private clipSelect: HTMLSelectElement | null = null;
   private clipSlider: HTMLInputElement | null = null;
@@ -48,6 +54,10 @@ export class Controls {
     byId("tool-look").addEventListener("click", () => app.setLook(!app.dark));
     byId("tool-picture").addEventListener("click", () => this.savePicture());
     byId("tool-help").addEventListener("click", () => this.help());
+    byId("tool-link").addEventListener("click", () => void this.copyLink());
+    this.film = new Film(() => app.manifest.title || "limber");
+    this.film.onChange = (on) => byId("tool-film").setAttribute("aria-pressed", String(on));
+    byId("tool-film").addEventListener("click", () => this.recordFilm());
     window.addEventListener("keydown", (e) => this.key(e));
   }
 
@@ -65,10 +75,39 @@ export class Controls {
     this.select.append(el("option", { value: "" }, "plain"));
     body.append(el("div", { class: "row" }, el("label", { for: "color" }, "Colour by"), this.select));
 
-    const range = el("select", { id: "range", change: () => app.setRangeOfFrame(range.value === "frame") });
-    range.append(el("option", { value: "run" }, "whole run"), el("option", { value: "frame" }, "shown frame"));
-    this.rangeRow = el("div", { class: "row" }, el("label", { for: "range" }, "Range of"), range);
+    const range = el("select", { id: "range" });
+    range.append(el("option", { value: "run" }, "whole run"), el("option", { value: "frame" }, "shown frame"), el("option", { value: "typed" }, "typed"));
+    const ends = ["lowest", "highest"].map((which) => el("input", { type: "number", step: "any", class: "narrow-number", "aria-label": `${which} value of the bar`, hidden: true }));
+    range.addEventListener("change", () => {
+      const typed = range.value === "typed";
+      if (typed && app.range) ends.forEach((e, k) => (e.value = String(+(k ? app.range!.high : app.range!.low).toPrecision(4))));
+      ends.forEach((e) => (e.hidden = !typed));
+      range.classList.toggle("narrow", typed);
+      app.typedRange = null;
+      app.setRangeOfFrame(range.value === "frame");
+    });
+    for (const e of ends)
+      e.addEventListener("change", () => {
+        const [low, high] = ends.map((v) => +v.value);
+        if (ends.every((v) => v.value !== "") && low < high) app.setTypedRange([low, high]);
+      });
+    this.showTyped = () => {
+      const typed = app.typedRange;
+      range.value = typed ? "typed" : app.rangeOfFrame ? "frame" : "run";
+      range.classList.toggle("narrow", typed !== null);
+      ends.forEach((e, k) => {
+        e.hidden = !typed;
+        if (typed && document.activeElement !== e) e.value = String(+typed[k].toPrecision(4));
+      });
+    };
+    this.rangeRow = el("div", { class: "row" }, el("label", { for: "range" }, "Range of"), range, ...ends);
     body.append(this.rangeRow);
+
+    const map = el("select", { id: "map", change: () => app.setMap(map.value) });
+    for (const name of Object.keys(maps)) map.append(el("option", { value: name }, name === "even" ? "even steps" : name));
+    map.value = mapName();
+    this.mapRow = el("div", { class: "row" }, el("label", { for: "map" }, "Colours"), map);
+    body.append(this.mapRow);
 
     if (app.runs.length > 1) {
       const layout = el("select", { id: "layout", change: () => app.setLayout((Number.isNaN(+layout.value) ? layout.value : +layout.value) as Layout) });
@@ -136,7 +175,9 @@ export class Controls {
 
   colorChanged() {
     if (this.select) this.select.value = this.app.field?.id ?? "";
-    if (this.rangeRow) this.rangeRow.hidden = !this.app.field || this.app.field.constant || this.app.field.categories;
+    if (this.rangeRow) this.rangeRow.hidden = !this.app.field || this.app.field.categories;
+    if (this.mapRow) this.mapRow.hidden = !this.app.field || this.app.field.categories;
+    if (this.app.typedRange) this.showTyped();
   }
 
   setClip(axis: number) {
@@ -168,6 +209,43 @@ export class Controls {
       this.clipNote.hidden = false;
       this.clipNote.textContent = `cut at ${"xyz"[axis]} = ${shortNumber(at)} m${app.views[0].epoch.tets ? "" : "; the inside is not in this page (see Facts)"}`;
     }
+  }
+
+  // The run from its first frame to its last, once.
+  private recordFilm() {
+    const { player } = this.app;
+    if (this.film.on) return this.film.stop();
+    if (player.count < 2) return;
+    try {
+      this.film.start();
+    } catch (error) {
+      byId("corner").textContent = (error as Error).message;
+      return;
+    }
+    const loop = player.loop;
+    player.loop = false;
+    player.seek(0);
+    player.play();
+    const wait = setInterval(() => {
+      if (player.playing && this.film.on) return;
+      clearInterval(wait);
+      player.loop = loop;
+      if (this.film.on) setTimeout(() => this.film.stop(), 300);
+    }, 100);
+  }
+
+  // The address with all that is set.
+  private async copyLink() {
+    history.replaceState(null, "", addressOf(this.app));
+    const corner = byId("corner");
+    const before = corner.textContent;
+    try {
+      await navigator.clipboard.writeText(location.href);
+      corner.textContent = "the link to this view is copied";
+    } catch {
+      corner.textContent = "the address has this view now";
+    }
+    setTimeout(() => (corner.textContent = before), 2500);
   }
 
   private savePicture() {
@@ -254,6 +332,7 @@ export class Controls {
       case "r": app.stage?.look(views[0]); break;
       case "d": app.setLook(!app.dark); break;
       case "s": this.savePicture(); break;
+      case "t": app.plotPointed(); break;
       case "?": this.help(); break;
       default: return;
     }

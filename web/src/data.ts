@@ -389,6 +389,25 @@ export class Run {
   // Where the page's nodes are now, of a simulation that runs live; there is one frame then.
   live: Float32Array | null = null;
 
+  // Displacement of a node (its number in the recording) at every frame, three numbers each; NaN where it is not there.
+  path(node: number): Float32Array[] {
+    const out = [0, 1, 2].map(() => new Float32Array(this.frameCount).fill(NaN));
+    const places = this.epochs.map((e) => e.nodes.indexOf(node));
+    const x = new Float32Array(3);
+    this.frames.forEach((frame, f) => {
+      const i = frame ? places[frame.epoch] : -1;
+      if (!frame || i < 0) return;
+      const epoch = this.epochs[frame.epoch];
+      if (frame.x) for (let d = 0; d < 3; ++d) x[d] = epoch.info.origin[d] + this.manifest.quantum * frame.x[3 * i + d];
+      else {
+        x.set(epoch.skin!.rest.subarray(3 * i, 3 * i + 3));
+        epoch.skin!.add(frame.u!, i, x, 0);
+      }
+      for (let d = 0; d < 3; ++d) out[d][f] = x[d] - epoch.rest[3 * i + d];
+    });
+    return out;
+  }
+
   // Positions of the page's nodes between frame and frame + 1 (mix 0..1); the rest shape where there is no frame.
   positions(frame: number, mix: number, out: Float32Array) {
     if (this.live?.length === out.length) {

@@ -114,8 +114,23 @@ export function comparison(compare: CompareManifest, labels: string[]): HTMLElem
     const cells = compare.costs.rows.map((row) => row[k]).map((c) => (typeof c === "number" ? shortNumber(c, 4) : c));
     costs.append(el("tr", {}, el(k ? "td" : "th", {}, k ? name : ""), ...cells.map((c) => el(k ? "td" : "th", {}, c))));
   });
+  // At a glance: how much faster, and what it keeps of the motion.
+  const column = (name: string) => compare.costs.columns.findIndex((c) => c.startsWith(name));
+  const glance = compare.costs.rows.flatMap((row, k) => {
+    if (k === compare.reference) return [];
+    const number = (name: string) => (typeof row[column(name)] === "number" ? (row[column(name)] as number) : NaN);
+    const faster = number("times faster");
+    const parts = [
+      Number.isFinite(faster) ? (faster >= 1 ? `${shortNumber(faster, 2)} times faster` : `${shortNumber(1 / faster, 2)} times slower`) : "",
+      Number.isFinite(number("amplitude [%")) ? `${shortNumber(number("amplitude [%"), 3)} % of the amplitude` : "",
+      Number.isFinite(number("energy change")) ? `energy ${number("energy change") > 0 ? "+" : ""}${shortNumber(number("energy change"), 2)} %` : "",
+      Number.isFinite(number("largest distance")) ? `never farther than ${shortNumber(number("largest distance"), 2)} % of the size` : "",
+    ].filter(Boolean);
+    return [el("p", { class: "about" }, el("b", {}, `${labels[k]}: `), parts.join(", "))];
+  });
   return [
-    el("p", { class: "hint" }, `Reference: ${labels[compare.reference]}`),
+    ...glance,
+    el("p", { class: "hint" }, `Reference: ${labels[compare.reference]}. Faster: by simulated time. Energy: change of the total, of the largest kinetic energy. Amplitude: of the node that swings most there, in the second half.`),
     el("div", { class: "table" }, distance),
     el("h3", {}, "Costs"),
     el("div", { class: "table" }, costs),

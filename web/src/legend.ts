@@ -1,10 +1,10 @@
 // The colour bar with its numbers, or the list of categories; and what the marks mean.
-import { css, palette, sequential, shortNumber, ticks } from "./colors";
+import { css, mapColor, palette, shortNumber, ticks } from "./colors";
 import type { FieldInfo } from "./data";
 import { el } from "./dom";
 import type { Range } from "./runview";
 
-const ramp = `linear-gradient(to right, ${Array.from({ length: 17 }, (_, i) => css(sequential(i / 16))).join(",")})`;
+const ramp = () => `linear-gradient(to right, ${Array.from({ length: 17 }, (_, i) => css(mapColor(i / 16))).join(",")})`;
 
 // Round numbers on the bar, and how far apart contour lines are.
 export function barTicks(range: Range): number[] {
@@ -16,7 +16,7 @@ export function barTicks(range: Range): number[] {
 
 export function colorBar(field: FieldInfo, range: Range, beyond: boolean): HTMLElement[] {
   const unit = el("span", {}, field.unit ? ` [${field.unit.replace("^2", "²").replace("^3", "³")}]` : "");
-  const scale = el("div", { class: "scale" }, el("div", { class: "ramp", style: `background:${ramp}` }));
+  const scale = el("div", { class: "scale" }, el("div", { class: "ramp", style: `background:${ramp()}` }));
   const place = (v: number) =>
     range.log
       ? (Math.log10(v) - Math.log10(range.low)) / (Math.log10(range.high) - Math.log10(range.low))

@@ -2,6 +2,7 @@
 import { App } from "./app";
 import { DamagedData, embeddedBlock, fromBase64, inflate, type Manifest, type RunManifest } from "./data";
 import { byId, el } from "./dom";
+import { applyAddress } from "./link";
 import { LivePage } from "./live";
 
 declare global {
@@ -33,20 +34,6 @@ function readManifest(): Manifest {
   } catch (error) {
     throw new DamagedData(`the list of contents cannot be read (${(error as Error).message})`);
   }
-}
-
-// Settings from the address: #frame=10&color=speed&look=dark&clip=x:0.5&quality=low&play
-function applyAddress(app: App) {
-  const wanted = new URLSearchParams(location.hash.slice(1));
-  const clip = wanted.get("clip")?.match(/^([xyz])(?::([\d.]+))?$/);
-  if (clip) {
-    app.controls.clipAt = clip[2] ? +clip[2] : 0.5;
-    app.controls.setClip("xyz".indexOf(clip[1]));
-  }
-  if (wanted.has("color")) app.setColor(wanted.get("color") || null);
-  if (wanted.has("layout")) app.setLayout(wanted.get("layout") === "overlay" ? "overlay" : "side");
-  if (wanted.has("frame")) app.player.seek(+wanted.get("frame")!);
-  if (wanted.has("play")) app.player.play();
 }
 
 function preferredLook() {
@@ -119,6 +106,11 @@ async function start() {
     message("The recording cannot be shown", manifest.failure ?? "");
     return;
   }
+  // On phones the legend goes below the picture, where it covers nothing.
+  const narrow = matchMedia("(max-width: 860px)");
+  const placeLegend = () => (narrow.matches ? byId("side").prepend(byId("legend")) : byId("stage").append(byId("legend")));
+  narrow.addEventListener("change", placeLegend);
+  placeLegend();
   requestAnimationFrame(app.tick);
   if (manifest.mode === "hold") {
     message("Waiting for the simulation", "It prepares itself.");

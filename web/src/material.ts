@@ -36,6 +36,13 @@ function sharedTable() {
   return table;
 }
 
+// After chooseMap().
+export function refreshTable() {
+  const t = sharedTable();
+  (t.image.data as Uint8Array).set(colorTable());
+  t.needsUpdate = true;
+}
+
 export function surfaceUniforms(): SurfaceUniforms {
   return {
     uMap: { value: sharedTable() },

@@ -102,6 +102,7 @@ export class RunView {
     this.applyShowing();
     this.applyClip();
     this.setOpacity(this.opacity);
+    this.setBehind(this.behind);
   }
 
   // The run between frame and frame + 1 (mix 0..1). `force`: although nothing moved.
@@ -205,9 +206,22 @@ export class RunView {
     m.transparent = opacity < 1;
     m.opacity = opacity;
     m.depthWrite = opacity === 1;
+    // Of something see-through only the front: backs and fronts would be mixed in the order of the triangles.
+    m.side = opacity === 1 || this.material ? THREE.DoubleSide : THREE.FrontSide;
     m.needsUpdate = true;
     this.surface.mesh.castShadow = opacity === 1 && !this.epoch.info.plane;
   }
+
+  // What lies on it is drawn in front, in every picture alike: two bodies in the same place do not flicker.
+  setBehind(on: boolean) {
+    this.behind = on;
+    const m = this.surface.material;
+    m.polygonOffset = on;
+    m.polygonOffsetFactor = on ? 2 : 0;
+    m.polygonOffsetUnits = on ? 8 : 0;
+    m.needsUpdate = true;
+  }
+  private behind = false;
 
   // `toWorld`: from the run's coordinates to the stage's.
   setClip(clip: ClipPlane | null, toWorld: THREE.Matrix4) {

@@ -162,6 +162,19 @@ export class Stage {
     this.changed = true;
   }
 
+  // Where the camera is and what it looks at, in the stage's coordinates.
+  get place(): number[] {
+    return [...this.camera.position.toArray(), ...this.controls.target.toArray()].map((v) => +v.toFixed(3));
+  }
+  set place(numbers: number[]) {
+    if (numbers.length !== 6 || !numbers.every(Number.isFinite)) return;
+    this.camera.position.fromArray(numbers);
+    this.controls.target.fromArray(numbers, 3);
+    this.moved = true;
+    this.controls.update();
+    this.changed = true;
+  }
+
   setColumns(columns: number) {
     this.columns = columns;
     if (!this.moved) this.look(this.from);
