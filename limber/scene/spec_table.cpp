@@ -132,6 +132,12 @@ constexpr Entry kEntries[] = {
     {.path = "/bones/*/radius", .type = kNumber, .unit = "m", .required = true, .range = above(0), .text = "Nodes that are this near to it in the rest shape are fixed to it; those near to several, to the last of them."},
     {.path = "/bones/*/motion", .type = kArray, .fallback = "[]", .aliases = "keys keyframes", .text = "Keys of its motion against the bone that carries it, from the rest shape at time 0 on; empty: it moves with that bone."},
     {.path = "/bones/*/motion/*", .type = kRef, .ref = "motion-key", .text = "One key."},
+    {.path = "/bones/*/bvh", .type = kObject, .text = "A motion file instead of keys: the turns of one of its joints against the joint that carries it, about the axes of the file, are those of the bone against its parent. Use linear interpolation for frames that are close."},
+    {.path = "/bones/*/bvh/file", .type = kFile, .required = true, .text = "The file (.bvh)."},
+    {.path = "/bones/*/bvh/joint", .type = kString, .text = "Name of the joint; that of the bone when absent."},
+    {.path = "/bones/*/bvh/start", .type = kNumber, .unit = "s", .fallback = "0.5", .range = at_least(0), .text = "Time of the first frame; until then the bone goes there from the rest shape."},
+    {.path = "/bones/*/bvh/scale", .type = kNumber, .fallback = "1", .range = above(0), .text = "Metres for the file's unit of length, of joints that change their place; counted from the first frame."},
+    {.path = "/bones/*/bvh/every", .type = kInteger, .fallback = "1", .range = within(1, 100000), .text = "A key for every frame (1), every second one (2), and so on."},
     {.path = "/bones/*/interpolation", .type = kEnum, .fallback = "\"smooth\"", .values = "smooth linear", .text = "Between keys: smooth has zero speed at the keys."},
 
     {.path = "/forces", .type = kArray, .fallback = "[]", .aliases = "loads", .text = "Forces besides gravity."},
