@@ -46,6 +46,8 @@ Rgb from_hex(unsigned rgb) {
           static_cast<float>(rgb & 255) / 255};
 }
 
+Rgb highlight_color() { return from_hex(0xd7261e); }
+
 Rgb category_color(std::size_t k) {
   static constexpr std::array<unsigned, 8> kPalette{0xe69f00, 0x56b4e9, 0x009e73, 0xf0e442,
                                                     0x4f7fd9, 0xd55e00, 0xcc79a7, 0x9aa5b1};

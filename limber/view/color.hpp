@@ -11,6 +11,8 @@ using Rgb = std::array<float, 3>;
 // From dark violet through teal to light yellow, t in 0..1; sRGB, each 0..1. Lightness grows evenly, so that
 // order is visible without hue.
 Rgb sequential_color(double t);
+// What is pointed out in a body that is otherwise plain; sRGB.
+Rgb highlight_color();
 // Category k (repeats after 8); sRGB.
 Rgb category_color(std::size_t k);
 

@@ -99,6 +99,11 @@ FieldSampler::FieldSampler(const ReplayTopology& topology, const ReplayFrame* fr
     info.categories = per_element && is_category(f.name);
     info.per_element = per_element && (constant || info.categories);
     if (f.name == "region") info.names = topology.regions;
+    if (f.name == "full" && !per_element) {  // of `condense`, as its paper shows it
+      info.label = "solved in";
+      info.categories = info.highlight = true;
+      info.names = {"subspace", "full space"};
+    }
     if (!find(info.id)) list_.push_back(std::move(info));
   };
   if (frame) {

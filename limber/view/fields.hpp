@@ -17,6 +17,7 @@ struct FieldInfo {
   bool constant = false;           // the same in every frame of a topology
   bool categories = false;         // integers that stand for something: never interpolated
   std::vector<std::string> names;  // of the categories, where they have names
+  bool highlight = false;          // 0 and 1: what is 1 is drawn in red, the rest as without a colour
 };
 
 // Flags that are drawn as marks and not as colours.

@@ -69,7 +69,8 @@ json to_json(const FieldInfo& f) {
           {"per", f.per_element ? "element" : "node"},
           {"constant", f.constant},
           {"categories", f.categories},
-          {"names", f.names}};
+          {"names", f.names},
+          {"highlight", f.highlight}};
 }
 
 json to_json(const Vec3& v) { return json::array({v.x(), v.y(), v.z()}); }

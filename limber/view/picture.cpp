@@ -332,6 +332,7 @@ Image Painter::paint(Index index) {
   Paint& body = paints[kBody];
   body.base = from_hex(options_.dark ? 0xcbb9a2 : 0xd2bfa7);
   body.mode = !field ? Paint::kPlain : field->categories ? Paint::kCategories : Paint::kNumbers;
+  body.highlight = field && field->highlight;
   body.low = log_ ? std::log10(low_) : low_;
   body.high = log_ ? std::log10(high_) : high_;
   body.log = log_;
@@ -517,7 +518,9 @@ void Painter::add_legend(Image& image, const ReplayFrame& frame) const {
     draw_text(image, left + 4 * s, top + 20 * s, text, title, ink);
     for (std::size_t k = 0; k < std::min(count, field->names.size()); ++k) {
       const double y = top + row * static_cast<double>(k + 1) + 20 * s;
-      fill_rect(image, left + 4 * s, y - 11 * s, 18 * s, 12 * s, category_color(k), 1);
+      const Rgb plain = from_hex(options_.dark ? 0xcbb9a2 : 0xd2bfa7);
+      const Rgb color = !field->highlight ? category_color(k) : k == 1 ? highlight_color() : plain;
+      fill_rect(image, left + 4 * s, y - 11 * s, 18 * s, 12 * s, color, 1);
       draw_text(image, left + 30 * s, y, text, field->names[k], ink);
     }
     return;

@@ -384,6 +384,7 @@ class Renderer {
 
   Vec3f color(const Paint& paint, float value, std::size_t k, int x, int y) const {
     if (paint.mode == Paint::kPlain) return linear_vec(paint.base);
+    if (paint.highlight) return linear_vec(value > 0.5f ? highlight_color() : paint.base);
     if (paint.mode == Paint::kCategories) {
       const auto c = static_cast<std::size_t>(std::max(0.0f, std::round(value)));
       Vec3f base = linear_vec(category_color(c));

@@ -20,6 +20,7 @@ struct Paint {
   Rgb base{0.8f, 0.75f, 0.65f};  // sRGB, of kPlain
   double low = 0, high = 1;      // of kNumbers (logarithms if `log`)
   bool log = false;
+  bool highlight = false;  // of kCategories: 1 in red, all others as kPlain
   double tick = 0;     // distance of contour lines; 0: none
   bool edges = false;  // draw the edges of triangles
   float gloss = 0.35f;

@@ -55,6 +55,8 @@ export const mapColor = (t: number) => maps[chosen](t);
 
 export const palette = ["#e69f00", "#56b4e9", "#009e73", "#f0e442", "#4f7fd9", "#d55e00", "#cc79a7", "#9aa5b1"];
 
+export const highlight = { plain: "#c9b8a3", red: "#d7261e" };
+
 export const mapSize = 256;
 
 // 8-bit RGBA of the map; the second row holds the palette.

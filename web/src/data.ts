@@ -9,6 +9,7 @@ export interface FieldInfo {
   constant: boolean;
   categories: boolean;
   names: string[];
+  highlight?: boolean; // 0 and 1: what is 1 is drawn in red, the rest as without a colour
 }
 
 export interface ArrayLayout {

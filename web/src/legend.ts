@@ -1,5 +1,5 @@
 // The colour bar with its numbers, or the list of categories; and what the marks mean.
-import { css, mapColor, palette, shortNumber, ticks } from "./colors";
+import { css, highlight, mapColor, palette, shortNumber, ticks } from "./colors";
 import type { FieldInfo } from "./data";
 import { el } from "./dom";
 import type { Range } from "./runview";
@@ -43,7 +43,9 @@ export function categoryList(field: FieldInfo, used: number[], picked: number, p
   for (const k of used) {
     const swatch = el("span", {
       class: "swatch",
-      style: `background:${hatch(k)},${palette[k % palette.length]}`,
+      style: field.highlight
+        ? `background:${k === 1 ? highlight.red : highlight.plain}`
+        : `background:${hatch(k)},${palette[k % palette.length]}`,
     });
     list.append(
       el(

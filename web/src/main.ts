@@ -164,7 +164,8 @@ function firstPicture(app: App) {
   if (quality) app.stage.setQuality(["high", "medium", "low", "lowest"].indexOf(quality));
   const fields = app.fields.map((f) => f.id);
   const cloth = app.views.some((v) => v.material); // its checkers say more than a colour
-  app.setColor(fields.includes("distance") ? "distance" : cloth ? null : "displacement");
+  const pointed = app.fields.find((f) => f.highlight);
+  app.setColor(fields.includes("distance") ? "distance" : pointed ? pointed.id : cloth ? null : "displacement");
   const times = app.reference.manifest.times;
   app.controls.transport.chooseSpeed(times.length ? times[times.length - 1] - times[0] : 0);
 }

@@ -1,13 +1,14 @@
 // The surface's material: three's physically based one, with the colour taken from a field, contour lines at the
 // ticks of the colour bar, hatching for categories, and anti-aliased element edges.
 import * as THREE from "three";
-import { colorTable, mapSize } from "./colors";
+import { colorTable, highlight, mapSize } from "./colors";
 import { type SkinUniforms, skinHead } from "./skin";
 
 export const enum ColorMode {
   Plain = 0,
   Numbers = 1,
   Categories = 2,
+  Highlight = 3,
 }
 
 export interface SurfaceUniforms {
@@ -19,6 +20,7 @@ export interface SurfaceUniforms {
   uTick: THREE.IUniform<number>; // distance of contour lines; 0: none
   uPick: THREE.IUniform<number>; // category to point out; -1: none
   uBase: THREE.IUniform<THREE.Color>;
+  uRed: THREE.IUniform<THREE.Color>;
   uWire: THREE.IUniform<number>;
   uWireColor: THREE.IUniform<THREE.Color>;
   uCell: THREE.IUniform<number>; // of a cloth's checkers [m]; 0: none
@@ -52,7 +54,8 @@ export function surfaceUniforms(): SurfaceUniforms {
     uLog: { value: 0 },
     uTick: { value: 0 },
     uPick: { value: -1 },
-    uBase: { value: new THREE.Color(0xc9b8a3) },
+    uBase: { value: new THREE.Color(highlight.plain) },
+    uRed: { value: new THREE.Color(highlight.red) },
     uWire: { value: 0 },
     uWireColor: { value: new THREE.Color(0x10151c) },
     uCell: { value: 0 },
@@ -72,7 +75,7 @@ const fragmentHead = /* glsl */ `
 uniform sampler2D uMap;
 uniform int uMode;
 uniform float uLow, uHigh, uLog, uTick, uPick, uWire, uCell;
-uniform vec3 uBase, uWireColor;
+uniform vec3 uBase, uRed, uWireColor;
 varying float vValue;
 varying vec3 vBary;
 varying vec2 vMaterial;
@@ -101,6 +104,7 @@ if (uMode == 1) {
   if (k > 0.5) base *= 1.0 - 0.2 * smoothstep(0.18, 0.08, stripe);
   if (uPick >= 0.0 && abs(c - uPick) > 0.5) base = mix(base, vec3(dot(base, vec3(0.3, 0.6, 0.1))), 0.9) * 0.55;
 }
+if (uMode == 3) base = mix(uBase, uRed, smoothstep(0.4, 0.6, vValue));
 if (uCell > 0.0) {
   // Checkers of the material: what slides is seen to slide. Blurred to their mean where they are smaller than pixels.
   vec2 p = vMaterial / uCell;

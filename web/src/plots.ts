@@ -30,11 +30,12 @@ const groups: Record<string, { title: string; unit: string }> = {
   friction: { title: "Friction in the joints", unit: "N m" },
   phase: { title: "Time per step, by phase", unit: "ms" },
   dofs: { title: "Unknowns", unit: "" },
+  full_share: { title: "Share of nodes in full space", unit: "" },
   iterations: { title: "Iterations", unit: "" },
   contacts: { title: "Contacts", unit: "" },
   residual: { title: "Residual", unit: "N" },
 };
-const order = ["energy", "activation", "torque", "power", "friction", "liveliness", "dofs", "phase", "contacts", "iterations", "residual"];
+const order = ["energy", "activation", "torque", "power", "friction", "liveliness", "full_share", "dofs", "phase", "contacts", "iterations", "residual"];
 const maxSeries = 7;
 
 const mean = (v: ArrayLike<number>) => {

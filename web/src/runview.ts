@@ -171,7 +171,7 @@ export class RunView {
   color(field: FieldInfo | null, range: Range | null) {
     this.field = field ? (this.epoch.field(field.id) ?? null) : null;
     const u = this.uniforms;
-    u.uMode.value = !this.field ? ColorMode.Plain : this.field.categories ? ColorMode.Categories : ColorMode.Numbers;
+    u.uMode.value = !this.field ? ColorMode.Plain : this.field.highlight ? ColorMode.Highlight : this.field.categories ? ColorMode.Categories : ColorMode.Numbers;
     if (range) this.setRange(range);
     this.repaint();
   }
