@@ -28,6 +28,17 @@ std::string value_name(const CLI::Option& option) {
 
 class PlainFormatter final : public CLI::Formatter {
  public:
+  // "--no-legend{false}" is how the library is told, not what people type.
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, positional);
+    for (std::size_t open; (open = name.find('{')) != std::string::npos;) {
+      const std::size_t close = name.find('}', open);
+      if (close == std::string::npos) break;
+      name.erase(open, close + 1 - open);
+    }
+    return name;
+  }
+
   std::string make_option_opts(const CLI::Option* option) const override {
     const std::string value = value_name(*option);
     std::string out = value.empty() ? "" : " " + value;

@@ -116,6 +116,8 @@ void add_render_command(CLI::App& app, std::function<int()>& action) {
                    "three-quarter, front, side, top, or AZIMUTH,ELEVATION[,ZOOM] [degrees]")
       ->capture_default_str();
   command->add_option("--clip", o->picture.clip, "Cut away what lies beyond, e.g. x:0.5");
+  command->add_flag("--follow", o->picture.follow,
+                    "The camera frames the body as it is, not all that it will do");
   command->add_flag("--edges", o->picture.edges, "Draw the edges of the elements");
   command->add_flag("!--no-contours", o->picture.contours, "No lines of equal value");
   command->add_flag("!--no-marks", o->picture.marks, "No dynamic nodes and pins");

@@ -464,7 +464,25 @@ Image Painter::paint(Index index) {
                  static_cast<float>(std::cos(azimuth) * std::cos(elevation)));
     if (a.size() == 3) zoom = a[2];
   }
-  camera.eye = from.normalized() * static_cast<float>(fitting_distance(from, camera.fov) / zoom);
+  // The box that the run stays in, or that of now; on the stage.
+  Vec3f low = Vec3f::Constant(std::numeric_limits<float>::max()), high = -low;
+  const auto grow = [&](const Vec3f& p) {
+    low = low.cwiseMin(p);
+    high = high.cwiseMax(p);
+  };
+  if (options_.follow)
+    for (const Tri& n : t.surface)
+      for (const Index i : n) grow(x[static_cast<std::size_t>(i)]);
+  else
+    for (int k = 0; k < 8; ++k)
+      grow(stage.to_stage(Vec3f((k & 1 ? stage.high : stage.low).cast<float>()[0],
+                                (k & 2 ? stage.high : stage.low).cast<float>()[1],
+                                (k & 4 ? stage.high : stage.low).cast<float>()[2])));
+  if (options_.follow) camera.target = 0.5f * (low + high);
+  camera.eye = camera.target +
+               from.normalized() *
+                   static_cast<float>(
+                       fitting_distance(from, camera.fov, low - camera.target, high - camera.target) / zoom);
 
   Image image = render(out, paints, camera, floors, lighting(options_.dark), options_.width, options_.height,
                        options_.samples);
@@ -472,19 +490,15 @@ Image Painter::paint(Index index) {
   return image;
 }
 
-// How near the camera may come, looking at the middle, with all corners of the box that the run stays in
-// remaining in the picture.
-double Painter::fitting_distance(const Vec3f& from, double fov) const {
-  const Stage& stage = *stage_;
+// How near the camera may come, looking at the origin, with all corners of the box remaining in the picture.
+double Painter::fitting_distance(const Vec3f& from, double fov, const Vec3f& low, const Vec3f& high) const {
   const double aspect = double(options_.width) / options_.height;
   const Vec3f towards = from.normalized(), right = Vec3f::UnitY().cross(towards).normalized(),
               above = towards.cross(right);
   const double slope = 0.86 * std::tan(fov * std::numbers::pi / 360);  // the rest is margin
   double distance = 0.2;
   for (int k = 0; k < 8; ++k) {
-    Vec3 corner;
-    for (int d = 0; d < 3; ++d) corner[d] = (k >> d & 1 ? stage.high : stage.low)[d];
-    const Vec3f c = stage.to_stage(corner.cast<float>());
+    const Vec3f c((k & 1 ? high : low)[0], (k & 2 ? high : low)[1], (k & 4 ? high : low)[2]);
     const double across = std::max<double>(std::abs(c.dot(above)), std::abs(c.dot(right)) / aspect);
     distance = std::max(distance, c.dot(towards) + across / slope);
   }

@@ -20,7 +20,8 @@ struct PictureOptions {
   std::string clip;                      // "x:0.5": cut away what lies beyond half of the extent in x
   std::optional<std::pair<double, double>> range;  // of the colours; else from the whole run
   bool edges = false, contours = true, marks = true, obstacles = true, floor = true, legend = true;
-  int samples = 3;  // per pixel and direction
+  int samples = 3;      // per pixel and direction
+  bool follow = false;  // the camera frames what is shown, not the box that the run stays in
 };
 
 class Painter {
@@ -38,7 +39,8 @@ class Painter {
   void find_extent();
   void find_range();
   void use_topology(Index index);
-  double fitting_distance(const Eigen::Vector3f& from, double fov) const;
+  double fitting_distance(const Eigen::Vector3f& from, double fov, const Eigen::Vector3f& low,
+                          const Eigen::Vector3f& high) const;
   void add_legend(Image& image, const ReplayFrame& frame) const;
 
   const ReplayReader& reader_;

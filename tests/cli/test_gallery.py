@@ -30,6 +30,17 @@ class Gallery(unittest.TestCase):
             with self.subTest(scene=str(path.relative_to(ROOT))):
                 self.assertTrue(set(tests_of(path)) - {"steps"}, "no \"tests\"")
 
+    def test_the_readme_shows_what_bin_gallery_draws(self):
+        """The same scenes with the same options; pictures that are there."""
+        readme = (ROOT / "README.md").read_text()
+        rows = re.findall(r"^(\S+)\s*\| (scenes/\S+)\s*\| (--.*)$", (ROOT / "bin/gallery").read_text(), re.M)
+        self.assertGreater(len(rows), 10)
+        for name, scene, options in rows:
+            self.assertTrue((ROOT / scene).exists(), scene)
+            self.assertIn(f"-o {name}.png --size 600x375 {options.strip()}`", readme)
+        for picture in re.findall(r"\((docs/images/[^)]*)\)", readme):
+            self.assertTrue((ROOT / picture).exists(), picture)
+
     def test_short_scenes_hold(self):
         short = [p for p in scenes() if not LONG.search(str(p))]
         self.assertGreater(len(short), 10)

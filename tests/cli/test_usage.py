@@ -235,7 +235,7 @@ class Itself(CommandTest):
     def test_help_says_nothing_about_parsing(self):
         for command in ["run", "live", "compare", "export", "render", "view"]:
             text = self.limber(command, "--help").stdout
-            for noise in ["Excludes", "Needs", "REQUIRED", " INT", " FLOAT", "Exit codes"]:
+            for noise in ["Excludes", "Needs", "REQUIRED", " INT", " FLOAT", "Exit codes", "{"]:
                 self.assertNotIn(noise, text, command)
 
     def test_bash_completes(self):
