@@ -229,6 +229,12 @@ void long_runs(const std::vector<std::string>& scenes, std::int64_t steps) {
       for (const Vec3& v : sheet.v) speed = std::max(speed, v.norm());
       for (const auto& [what, count] : r.fallbacks) fallbacks[what] += count;
       if (done == steps / 10) early = resident_megabytes();
+      if ((done + 1) % std::max<std::int64_t>(1, steps / 20) == 0) {
+        fmt::print(
+            "{}: {} steps, with EOL {}, inverted {}, defects {}, area off {:.1e}, faces {}, {:.0f} MB\n",
+            name, done + 1, with_eol, inverted, defects, off, r.extra["faces"], resident_megabytes());
+        std::fflush(stdout);
+      }
     }
     std::string counted;
     for (const auto& [what, count] : fallbacks)

@@ -5,6 +5,8 @@
 #include <limber/sim/hash.hpp>
 #include <limber/sim/simulation.hpp>
 
+#include "strips.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -48,24 +50,61 @@ TEST(ThrownCloth, RemeshingKeepsMomentumAndEnergy) {
     update_rest(s, body);
     return measure(s, body, Vec3::Zero());
   };
-  const ClothMotion before = measured(sheet);
+  const Sheet start = sheet;
+  const ClothMotion before = measured(start);
   ASSERT_GT(before.kinetic, 1e-3);
   int eol = 0;
   for (const std::int64_t f : sheet.feature) eol += f >= 0;
   ASSERT_GT(eol, 3);
   const FeatureSet features = find_features(sim.model().contact.obstacles);
   const PlaceOnFeature place = feature_placer(features, sim.model().contact.obstacles, sim.time());
+  // What is lost is motion shorter than the edges that a collapse leaves (splits keep the field as it is):
+  // little where the mesh is fine wherever velocities differ, a few parts in ten thousand where it is not.
+  for (const auto& [velocity, loss] : {std::pair{0.05, 1e-4}, {0.5, 1e-3}}) {
+    SCOPED_TRACE(velocity);
+    sheet = start;
+    for (int k = 0; k < 10; ++k) {
+      AdaptOptions options;
+      options.size_min = k % 2 == 0 ? 0.03 : 0.06;
+      options.size_max = k % 2 == 0 ? 0.06 : 0.12;
+      options.refine_velocity = velocity;
+      sheet = adapted(sheet, options, place).sheet;
+    }
+    const ClothMotion after = measured(sheet);
+    EXPECT_NEAR(after.mass, before.mass, 1e-12);
+    EXPECT_LT((after.momentum - before.momentum).norm(), 2e-3 * before.momentum.norm());
+    EXPECT_NEAR(after.kinetic, before.kinetic, loss * before.kinetic);
+  }
+}
+
+// A strip that runs over an edge of 90 degrees as a whole: velocities are constant on both sides, and no
+// remesh changes anything.
+TEST(ThrownCloth, RemeshingKeepsUniformSlidingExactly) {
+  std::vector<double> u;
+  for (int k = 0; k <= 20; ++k) u.push_back(0.05 * k);
+  Sheet sheet = test::strip(
+      u, 0.2, 4, [](double a, double b) { return a <= 0.5 ? Vec3(a - 0.5, b, 0) : Vec3(0, b, 0.5 - a); });
+  test::set_feature(sheet, 10, 4);
+  for (Index i = 0; i < sheet.vertices(); ++i) {
+    const double a = sheet.X[at(i)][0];
+    sheet.v[at(i)] = sheet.eol(i) ? Vec3(Vec3::Zero()) : a < 0.5 ? Vec3(1, 0, 0) : Vec3(0, 0, -1);
+    sheet.V[at(i)] = sheet.eol(i) ? Vec2(-1, 0) : Vec2(0, 0);
+  }
+  const auto kinetic = [](const Sheet& s) {
+    return measure(s, test::body_of(s, test::fabric()), Vec3::Zero()).kinetic;
+  };
+  const double before = kinetic(sheet);
+  EXPECT_NEAR(before, 0.5 * 0.05 * 0.2, 1e-12);
+  Index changes = 0;
   for (int k = 0; k < 10; ++k) {
     AdaptOptions options;
-    options.size_min = k % 2 == 0 ? 0.03 : 0.06;
-    options.size_max = k % 2 == 0 ? 0.06 : 0.12;
-    options.refine_velocity = 0.05;  // fine where velocities differ: what is collapsed says little
-    sheet = adapted(sheet, options, place).sheet;
+    options.size_min = options.size_max = k % 2 == 0 ? 0.02 : 0.1;
+    SheetChange change = adapted(sheet, options);
+    changes += change.splits + change.collapses;
+    sheet = std::move(change.sheet);
   }
-  const ClothMotion after = measured(sheet);
-  EXPECT_NEAR(after.mass, before.mass, 1e-12);
-  EXPECT_LT((after.momentum - before.momentum).norm(), 1e-3 * before.momentum.norm());
-  EXPECT_NEAR(after.kinetic, before.kinetic, 5e-3 * before.kinetic);
+  EXPECT_GT(changes, 500);
+  EXPECT_NEAR(kinetic(sheet), before, 1e-10 * before);
 }
 
 // A vertex that leaves its feature takes the momentum of the material with it.
