@@ -1,7 +1,8 @@
 #include <limber/methods/cloth/cloth.hpp>
 
 #include <limber/core/error.hpp>
-#include <limber/methods/cloth/cloth_mesh.hpp>
+#include <limber/methods/cloth/requirements.hpp>
+#include <limber/methods/cloth/step_bounds.hpp>
 #include <limber/methods/common/system.hpp>
 
 #include <nlohmann/json.hpp>
@@ -30,7 +31,8 @@ class Cloth final : public Stepper {
     std::vector<Tri> triangles;
     for (const Tet& t : model.mesh.elements) triangles.push_back({t[0], t[1], t[2]});
     body_.hinges = find_hinges(triangles);
-    require_surface(model, triangles);
+    require_surface(model, triangles, body_.hinges);
+    if (remeshes()) require_flat(model, triangles, charts_);
     if (!remeshes()) update_rest(model.mesh.rest, triangles, body_);
     if (options_.sharp) features_ = find_features(model.contact.obstacles, options_.sharp_angle);
     if (options_.mesh == ClothMesh::kConformal)
@@ -93,7 +95,7 @@ class Cloth final : public Stepper {
     }
     {
       auto phase = clock_.phase("contact");
-      set_bounds(model, state, in, report);
+      bound_velocities(model, state, in, report);
     }
     BoundSolution solution;
     {
@@ -221,75 +223,6 @@ class Cloth final : public Stepper {
     return wanted == "auto" && options.mesh != ClothMesh::kStatic ? "amd" : wanted;
   }
 
-  void require_cloth(const Model& model) const {
-    for (std::size_t b = 0; b < model.bodies.size(); ++b) {
-      const Body& body = model.bodies[b];
-      if (!is_sheet(body.kind))
-        throw Error(
-            ErrorKind::kInput,
-            fmt::format("/method/type: \"cloth\" moves cloth only, and \"{}\" is none; give it triangles "
-                        "and \"elements\": \"cloth\", or take another method",
-                        body.name));
-    }
-  }
-
-  // Remeshing works in a plane, with one material.
-  void require_flat(const Model& model) const {
-    if (!remeshes()) return;
-    for (std::size_t b = 0; b < model.bodies.size(); ++b) {
-      const Body& body = model.bodies[b];
-      if (!charts_[b])
-        throw Error(
-            ErrorKind::kInput,
-            fmt::format("/method/mesh: cloth that is remeshed (adaptive, conformal, eol) must be flat at "
-                        "rest, and \"{}\" is not, or its triangles turn both ways; take \"static\", or a "
-                        "flat mesh with \"initial\" positions",
-                        body.name));
-      const BodySpec& spec = model.scene->bodies[b];
-      if (!spec.regions.empty() || !spec.material.young.value || !spec.material.density.value ||
-          !spec.material.poisson.value)
-        throw Error(
-            ErrorKind::kInput,
-            fmt::format("/bodies/{}: cloth that is remeshed has one material, found regions or numbers "
-                        "that vary; take \"mesh\": \"static\"",
-                        b));
-    }
-  }
-
-  // Edges with at most two triangles, which turn the same way; remeshing also wants vertices with one fan.
-  void require_surface(const Model& model, const std::vector<Tri>& triangles) const {
-    const auto refuse = [&](Index i, const std::string& what) {
-      throw Error(ErrorKind::kInput,
-                  fmt::format("/bodies: \"{}\": {}", model.bodies[at(model.body_of_node[at(i)])].name, what));
-    };
-    for (std::size_t k = 0; k + 1 < body_.hinges.size(); ++k) {
-      const auto &a = body_.hinges[k].vertex, &b = body_.hinges[k + 1].vertex;
-      if (a[0] == b[0] && a[1] == b[1])
-        refuse(a[0],
-               fmt::format("the edge between nodes {} and {} has more than two triangles; cloth must be "
-                           "a surface",
-                           a[0], a[1]));
-    }
-    std::vector<std::array<Index, 2>> directed;
-    for (const Tri& t : triangles)
-      for (std::size_t k = 0; k < 3; ++k) directed.push_back({t[k], t[(k + 1) % 3]});
-    std::sort(directed.begin(), directed.end());
-    for (std::size_t k = 1; k < directed.size(); ++k)
-      if (directed[k] == directed[k - 1])
-        refuse(directed[k][0],
-               fmt::format("the triangles beside the edge between nodes {} and {} turn opposite "
-                           "ways, or lie twice; all triangles of cloth must have the same side up",
-                           directed[k][0], directed[k][1]));
-    if (!remeshes()) return;
-    require_flat(model);
-    std::vector<Vec2> X;
-    for (std::size_t i = 0; i < model.mesh.rest.size(); ++i)
-      X.push_back(charts_[at(model.body_of_node[i])]->material(model.mesh.rest[i]));
-    Sheet sheet = make_sheet(model.mesh.rest, std::move(X), triangles);
-    for (std::size_t i = 0; i < sheet.patch.size(); ++i) sheet.patch[i] = model.body_of_node[i];
-    check_sheet(sheet, "/bodies: cloth that is remeshed");
-  }
-
   // The sheet that the step begins with: as `change` has made it.
   void take_sheet(const Model& model, const State& state, StepReport& report) {
     if (remeshes() && ready_ && ready_time_ == state.t) {
@@ -321,129 +254,23 @@ class Cloth final : public Stepper {
   }
 
   // Line 4: bounds on the velocities of the step.
-  void set_bounds(const Model& model, const State& state, const StepInput& in, StepReport& report) {
-    const std::span<const Obstacle> obstacles(model.contact.obstacles);
+  void bound_velocities(const Model& model, const State& state, const StepInput& in, StepReport& report) {
     problem_.A = system_.A;
     problem_.b = system_.b;
-    problem_.resize(pattern_.size());
-    std::vector<std::uint8_t> held(sheet_.x.size(), 0);
-    for (std::size_t d = 0; d < in.fixed.size(); ++d) {
-      if (!in.fixed[d]) continue;
-      problem_.bound[d] = Bound::kHeld;
-      problem_.value[static_cast<Eigen::Index>(d)] = in.fixed_velocity[static_cast<Eigen::Index>(d)];
-      held[d / 3] = 1;
-    }
-    eol_.clear();
-    geometry_.clear();
-    std::vector<FaceContact> contacts;
-    if (options_.eol) {
-      eol_ = eol_vertices(sheet_, side_, features_, obstacles, state.t, in.h);
-      const std::vector<std::vector<Index>> around = triangles_around(sheet_);
-      const SheetBorder border = sheet_border(sheet_);
-      for (const EolVertex& e : eol_) {
-        geometry_.push_back(eol_geometry(sheet_, body_, around[at(e.vertex)], border, e));
-        held[at(e.vertex)] = 1;
-      }
-      EolOptions eol;
-      eol.capstan = !options_.filter;
-      add_eol_bounds(pattern_, eol_, geometry_, in.h, eol, problem_);
-    } else if (options_.mesh == ClothMesh::kConformal) {
-      conformal_contacts(obstacles, state, in, held, contacts);
-    }
-    std::vector<Vec3> expected = sheet_.v;
-    for (Vec3& v : expected) v += in.h * in.gravity;
-    const std::vector<FaceContact> faces =
-        face_contacts(obstacles, sheet_.x, expected, held, in.h, state.t, options_.contact);
-    contacts.insert(contacts.end(), faces.begin(), faces.end());
-    std::stable_sort(contacts.begin(), contacts.end(),
-                     [](const FaceContact& a, const FaceContact& b) { return a.vertex < b.vertex; });
-    add_all_face_bounds(contacts, problem_);
-    if (options_.sharp) add_rows(obstacles, state, in, report);
-    report.contacts = static_cast<Index>(contacts.size() + eol_.size() + problem_.rows.size());
+    StepContacts found =
+        set_bounds({sheet_, body_, pattern_, side_, on_feature_, on_parameter_, features_, too_short_,
+                    std::span<const Obstacle>(model.contact.obstacles), state.t, in, options_},
+                   problem_);
+    eol_ = std::move(found.eol);
+    geometry_ = std::move(found.geometry);
+    report.contacts = found.contacts;
+    if (found.short_edges > 0) report.fallbacks["short-edge"] += found.short_edges;
     const ClothMemory* m = memory_of<ClothMemory>(state);
     if (m && m->friction.size() == 2 * sheet_.x.size())
       for (FrictionDisc& disc : problem_.friction) {
         const std::size_t i = at(vertex_of(disc));
         disc.start = Vec2(m->friction[2 * i], m->friction[2 * i + 1]);
       }
-  }
-
-  // Vertices on sharp features that move with the material: the mean of the faces' normals, or each (Fig.
-  // 2.3 e and d).
-  void conformal_contacts(std::span<const Obstacle> obstacles, const State& state, const StepInput& in,
-                          std::vector<std::uint8_t>& held, std::vector<FaceContact>& contacts) const {
-    Sheet marked = sheet_;
-    marked.feature = on_feature_;
-    marked.parameter = on_parameter_;
-    for (const EolVertex& e : eol_vertices(marked, side_, features_, obstacles, state.t, in.h)) {
-      if (held[at(e.vertex)]) continue;
-      held[at(e.vertex)] = 1;
-      FaceContact c;
-      c.vertex = e.vertex;
-      c.friction = e.friction;
-      c.velocity = e.velocity;
-      const std::size_t normals = e.kind == EolKind::kEdge ? 2 : e.kind == EolKind::kCorner ? 3 : 1;
-      Vec3 mean = Vec3::Zero();
-      for (std::size_t k = 0; k < normals; ++k) mean += e.normal[k];
-      if (e.kind == EolKind::kWire && mean.isZero(0)) mean = vertex_normal(e.vertex);
-      if (!(mean.norm() > 0)) continue;
-      if (options_.normals == SharpNormals::kAveraged || normals == 1) {
-        c.n = mean.normalized();
-        c.bound = c.n.dot(e.velocity);
-        contacts.push_back(c);
-        continue;
-      }
-      for (std::size_t k = 0; k < normals; ++k) {
-        c.n = e.normal[k];
-        c.bound = c.n.dot(e.velocity);
-        contacts.push_back(c);
-      }
-    }
-  }
-
-  // The outer normal of the cloth at a vertex, away from gravity if both are as good.
-  Vec3 vertex_normal(Index vertex) const {
-    Vec3 sum = Vec3::Zero();
-    for (const Tri& t : sheet_.triangles)
-      if (t[0] == vertex || t[1] == vertex || t[2] == vertex)
-        sum += cross(sheet_.x[at(t[1])] - sheet_.x[at(t[0])], sheet_.x[at(t[2])] - sheet_.x[at(t[0])]);
-    return sum;
-  }
-
-  // Edges and triangles of the cloth at sharp features, where no vertex is.
-  void add_rows(std::span<const Obstacle> obstacles, const State& state, const StepInput& in,
-                StepReport& report) {
-    Sheet marked = sheet_;
-    if (!on_feature_.empty() && !options_.eol) marked.feature = on_feature_;
-    for (const FeatureContact& c :
-         detect_features(features_, obstacles, marked, state.t, in.h, options_.detect)) {
-      BoundRow row;
-      bool on_feature = false;
-      for (int k = 0; k < c.count; ++k) {
-        row.block[static_cast<std::size_t>(k)] = c.vertices[static_cast<std::size_t>(k)];
-        row.weight[static_cast<std::size_t>(k)] = c.weights[static_cast<std::size_t>(k)];
-        on_feature |= marked.eol(c.vertices[static_cast<std::size_t>(k)]);
-      }
-      if (on_feature) continue;
-      if (!too_short_.empty() && too_short_[at(c.feature)]) report.fallbacks["short-edge"] += 1;
-      const Feature& f = features_[at(c.feature)];
-      const Obstacle& obstacle = obstacles[at(f.obstacle)];
-      row.n = c.n;
-      if (f.kind == FeatureKind::kEdge || f.kind == FeatureKind::kCorner) {
-        Vec3 mean = Vec3::Zero();
-        for (const Vec3& n : feature_place(f, placement_at(obstacle, state.t + in.h), c.parameter).normals)
-          mean += n;
-        if (mean.norm() > 0) row.n = mean.normalized();
-      }
-      const double along = row.n.dot(c.velocity);
-      // Wires and nails have no inside that would tell the sides apart: stay a little away.
-      const bool thin = f.kind == FeatureKind::kWire || f.kind == FeatureKind::kNail;
-      const double gap = c.gap - (thin ? 0.01 * options_.detect.threshold : 0.0);
-      row.value = std::min(along - gap / in.h, along + options_.contact.recovery);
-      row.velocity = c.velocity;
-      row.friction = obstacle.friction;
-      problem_.rows.push_back(row);
-    }
   }
 
   VecX lumped_mass() const {
