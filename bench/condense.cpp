@@ -3,15 +3,14 @@
 // paper's baseline has them. Writes tables of the averages and worst frames (Tables 1 and 2), and every frame
 // (Figures 7 and 9).
 #include "table.hpp"
+#include "timing.hpp"
 
 #include <limber/core/cache.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/sim/simulation.hpp>
 
-#include <chrono>
 #include <cmath>
-#include <ctime>
 #include <map>
 #include <memory>
 
@@ -21,17 +20,6 @@
 using namespace limber;
 
 namespace {
-
-// With one thread the time that it ran, which other programs on the machine change little.
-double now() {
-  if (threads() == 1) {
-    timespec t{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-  }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-std::string number(double v) { return fmt::format("{:.3g}", v); }
 
 struct Settings {
   std::string folder = "out/bench/condense";

@@ -41,8 +41,6 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::string number(double v) { return fmt::format("{:.3g}", v); }
-
 struct BarProblem {
   JointedBar bar;
   ReducedBar reduced;

@@ -7,6 +7,7 @@
 //   beam         what is rigid against threshold, damping, resolution and stiffness (Figure 4)
 //   wheels       when and where wheels with other thresholds fall over (Figure 7)
 #include "table.hpp"
+#include "timing.hpp"
 
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
@@ -15,10 +16,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 #include <map>
 #include <optional>
 
@@ -29,17 +28,6 @@ using namespace limber;
 namespace {
 
 std::string g_folder = "out/bench/rigidify";
-
-// With one thread the time that it ran, which other programs on the machine change little.
-double now() {
-  if (threads() == 1) {
-    timespec t{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-  }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-std::string number(double v) { return fmt::format("{:.3g}", v); }
 
 std::shared_ptr<Scene> scene_named(const std::string& name) {
   return std::make_shared<Scene>(
