@@ -31,7 +31,7 @@ struct HoldOptions {
 
 volatile std::sig_atomic_t let_go = 0;
 
-int hold(const HoldOptions& o) {
+int hold_scene(const HoldOptions& o) {
   set_threads(o.threads);
   const auto scene = std::make_shared<const Scene>(load_scene(scene_path(o.scene), o.overrides));
   LiveSession session(scene, user_preparation(true), {o.folder, o.speed, !o.paused});
@@ -61,7 +61,7 @@ void add_live_command(CLI::App& app, std::function<int()>& action) {
       ->check(whole_number(1, kMostThreads));
   command->add_flag("--paused", o->paused, "Wait for the page to start it");
   command->add_flag("!--no-open", o->open, "Do not start a browser");
-  command->callback([&action, o] { action = [o] { return hold(*o); }; });
+  command->callback([&action, o] { action = [o] { return hold_scene(*o); }; });
 }
 
 }  // namespace limber

@@ -32,6 +32,7 @@ using LiveClock = std::chrono::steady_clock;
 using nlohmann::json;
 
 constexpr std::size_t kMostRequests = 64, kMostGrips = 8;
+constexpr double kHandSpeed = 20;           // of the scene's size, per simulated second: no hand is faster
 constexpr double kLeastBetween = 1.0 / 60;  // frames [s]
 constexpr double kMostBehind = 0.1;         // real time, before it is given up for slow motion [s]
 constexpr double kLooked = 3;               // seconds for which somebody who asked counts as looking
@@ -40,40 +41,41 @@ double seconds_between(LiveClock::time_point a, LiveClock::time_point b) {
   return std::chrono::duration<double>(b - a).count();
 }
 
-[[noreturn]] void refuse(const std::string& why) { throw Error(ErrorKind::kInput, why); }
+[[noreturn]] void refuse_request(const std::string& why) { throw Error(ErrorKind::kInput, why); }
 
-const json& member(const json& request, const char* key) {
-  if (!request.contains(key)) refuse(fmt::format("\"{}\" is missing", key));
+const json& member_in(const json& request, const char* key) {
+  if (!request.contains(key)) refuse_request(fmt::format("\"{}\" is missing", key));
   return request[key];
 }
 
-double number(const json& request, const char* key) {
-  const json& value = member(request, key);
+double number_in(const json& request, const char* key) {
+  const json& value = member_in(request, key);
   if (!value.is_number() || !std::isfinite(value.get<double>()))
-    refuse(fmt::format("\"{}\": expected a number, found {}", key, value.dump().substr(0, 60)));
+    refuse_request(fmt::format("\"{}\": expected a number, found {}", key, value.dump().substr(0, 60)));
   return value.get<double>();
 }
 
-Vec3 three_numbers(const json& request, const char* key) {
-  const json& value = member(request, key);
+Vec3 vector_in(const json& request, const char* key) {
+  const json& value = member_in(request, key);
   const bool fits =
       value.is_array() && value.size() == 3 && std::all_of(value.begin(), value.end(), [](const json& v) {
         return v.is_number() && std::abs(v.get<double>()) < 1e9;
       });
-  if (!fits) refuse(fmt::format("\"{}\": expected three numbers, found {}", key, value.dump().substr(0, 60)));
+  if (!fits)
+    refuse_request(fmt::format("\"{}\": expected three numbers, found {}", key, value.dump().substr(0, 60)));
   return Vec3(value[0], value[1], value[2]);
 }
 
-std::string text(const json& request, const char* key) {
-  const json& value = member(request, key);
-  if (!value.is_string()) refuse(fmt::format("\"{}\": expected a text", key));
+std::string text_in(const json& request, const char* key) {
+  const json& value = member_in(request, key);
+  if (!value.is_string()) refuse_request(fmt::format("\"{}\": expected a text", key));
   return value.get<std::string>();
 }
 
-json numbers_of(const Vec3& v) { return {v.x(), v.y(), v.z()}; }
+json vector_json(const Vec3& v) { return {v.x(), v.y(), v.z()}; }
 
 // What pages offer to change, with its value now.
-json setting(const std::string& path, const std::string& label, const Entry& entry, const json& value) {
+json live_setting(const std::string& path, const std::string& label, const Entry& entry, const json& value) {
   json out{{"path", path}, {"label", label}, {"value", value}, {"text", entry.text}};
   if (!entry.unit.empty()) out["unit"] = entry.unit;
   if (entry.type == Type::kEnum) out["values"] = split_words(entry.values);
@@ -93,22 +95,22 @@ json settings_of(const Scene& scene) {
     const bool plain = entry.type == Type::kNumber || entry.type == Type::kInteger ||
                        entry.type == Type::kEnum || entry.type == Type::kBoolean;
     if (path == "/gravity" || path == "/damping/mass" || path == "/damping/stiffness")
-      out.push_back(setting(path, path.substr(1), entry, now.at(json::json_pointer(path))));
+      out.push_back(live_setting(path, path.substr(1), entry, now.at(json::json_pointer(path))));
     if (path.starts_with(method_keys) && plain && path.find('/', method_keys.size()) == std::string::npos) {
       const std::string key = path.substr(method_keys.size());
       if (now["method"].contains(key))
-        out.push_back(setting("/method/" + key, key, entry, now["method"][key]));
+        out.push_back(live_setting("/method/" + key, key, entry, now["method"][key]));
     }
     for (const char* key : {"young", "poisson", "density"})
       if (path == fmt::format("/bodies/*/material/{}", key))
         for (std::size_t b = 0; b < std::min<std::size_t>(8, now["bodies"].size()); ++b)
           if (const json& value = now["bodies"][b]["material"][key]; value.is_number())
             out.push_back(
-                setting(fmt::format("/bodies/{}/material/{}", b, key),
-                        now["bodies"].size() > 1
-                            ? fmt::format("{} of {}", key, now["bodies"][b].value("name", std::string()))
-                            : std::string(key),
-                        entry, value));
+                live_setting(fmt::format("/bodies/{}/material/{}", b, key),
+                             now["bodies"].size() > 1
+                                 ? fmt::format("{} of {}", key, now["bodies"][b].value("name", std::string()))
+                                 : std::string(key),
+                             entry, value));
   }
   return out;
 }
@@ -135,8 +137,8 @@ class LiveSession::Worker {
 
   std::string act(const std::string& text_of_request) {
     const json request = json::parse(text_of_request, nullptr, false);
-    if (!request.is_object()) refuse("expected a JSON object");
-    const std::string what = text(request, "do");
+    if (!request.is_object()) refuse_request("expected a JSON object");
+    const std::string what = text_in(request, "do");
     if (what == "move") return note_move(request);
     std::future<std::string> answer;
     {
@@ -252,7 +254,7 @@ class LiveSession::Worker {
   json answer(const json& request) {
     const std::string what = request["do"];
     if (what == "play" || what == "step") {
-      if (!failure_.empty()) refuse("the simulation has failed; reset it");
+      if (!failure_.empty()) refuse_request("the simulation has failed; reset it");
       playing_ = what == "play";
       steps_wanted_ += what == "step";
       pace();
@@ -262,8 +264,8 @@ class LiveSession::Worker {
       begin();
       steps_wanted_ = 0;
     } else if (what == "speed") {
-      const double speed = number(request, "value");
-      if (!(speed >= 0.001 && speed <= 100)) refuse("\"value\": expected a number from 0.001 to 100");
+      const double speed = number_in(request, "value");
+      if (!(speed >= 0.001 && speed <= 100)) refuse_request("\"value\": expected a number from 0.001 to 100");
       options_.speed = speed;
       pace();
     } else if (what == "describe") {
@@ -273,11 +275,11 @@ class LiveSession::Worker {
     } else if (what == "release") {
       release(request);
     } else if (what == "set") {
-      set(text(request, "path"), member(request, "value"));
+      set(text_in(request, "path"), member_in(request, "value"));
     } else if (what == "save") {
       return save(request);
     } else {
-      refuse(fmt::format("\"do\": \"{}\" is unknown", what.substr(0, 40)));
+      refuse_request(fmt::format("\"do\": \"{}\" is unknown", what.substr(0, 40)));
     }
     return {{"ok", true}};
   }
@@ -297,15 +299,21 @@ class LiveSession::Worker {
   }
 
   json grab(const json& request) {
-    if (grips_.size() >= kMostGrips) refuse(fmt::format("at most {} hands", kMostGrips));
-    const auto id = static_cast<std::int64_t>(number(request, "id"));
-    if (grips_.contains(id)) refuse(fmt::format("hand {} holds already", id));
-    const double strength = request.contains("strength") ? number(request, "strength") : 1.0;
-    if (!(strength > 0 && strength <= 1)) refuse("\"strength\": expected a number above 0, at most 1");
+    if (grips_.size() >= kMostGrips) refuse_request(fmt::format("at most {} hands", kMostGrips));
+    const auto id = static_cast<std::int64_t>(number_in(request, "id"));
+    if (grips_.contains(id)) refuse_request(fmt::format("hand {} holds already", id));
+    const double strength = request.contains("strength") ? number_in(request, "strength") : 1.0;
+    if (!(strength > 0 && strength <= 1))
+      refuse_request("\"strength\": expected a number above 0, at most 1");
     const Model& model = simulation_->model();
-    const double node = number(request, "node");
+    // What is trained for the loads of a scene would be trained otherwise for one that has hands in it.
+    if (simulation_->method().prepared_with_loads && !model.bodies.empty())
+      refuse_request(fmt::format("\"{}\" is trained for the loads of its scene: hands cannot pull at it",
+                                 simulation_->scene().method));
+    const double node = number_in(request, "node");
     if (!(node >= 0 && node < model.nodes() && node == std::floor(node)))
-      refuse(fmt::format("\"node\": {} is none; there are {}", node, model.nodes()));
+      refuse_request(fmt::format("\"node\": {} is none; hands pull at soft bodies, which have {} nodes here",
+                                 node, model.nodes()));
     const LivePatch patch = patch_around(model, static_cast<Index>(node));
     LiveGrip grip;
     grip.nodes = patch.nodes;
@@ -327,7 +335,7 @@ class LiveSession::Worker {
                        {"from", force.from},
                        {"spring", {{"stiffness", grip.stiffness}, {"damping", force.spring->damping}}}});
     grip.force = simulation_->add_force(std::move(force));
-    if (grip.force != first_force() + forces_.size() - 1) refuse("a force has come from elsewhere");
+    if (grip.force != first_force() + forces_.size() - 1) refuse_request("a force has come from elsewhere");
     grips_[id] = grip;
     return {{"ok", true}, {"stiffness", grip.stiffness}, {"nodes", patch.nodes.size()}};
   }
@@ -335,9 +343,9 @@ class LiveSession::Worker {
   std::size_t first_force() const { return scene_->forces.size(); }
 
   void release(const json& request) {
-    const auto id = static_cast<std::int64_t>(number(request, "id"));
+    const auto id = static_cast<std::int64_t>(number_in(request, "id"));
     const auto found = grips_.find(id);
-    if (found == grips_.end()) refuse(fmt::format("hand {} holds nothing", id));
+    if (found == grips_.end()) refuse_request(fmt::format("hand {} holds nothing", id));
     simulation_->release(found->second.force);
     grips_.erase(found);
     const std::lock_guard lock(mutex_);
@@ -357,11 +365,12 @@ class LiveSession::Worker {
 
   // All that was done, as a scene.
   json save(const json& request) {
-    if (simulation_->steps_done() == 0) refuse("nothing has happened yet");
-    const std::string name = request.contains("name") ? text(request, "name") : scene_->name + "-live.json";
+    if (simulation_->steps_done() == 0) refuse_request("nothing has happened yet");
+    const std::string name =
+        request.contains("name") ? text_in(request, "name") : scene_->name + "-live.json";
     const std::filesystem::path file(name);
     if (name.empty() || file.has_parent_path() || file.extension() != ".json" || name[0] == '.')
-      refuse("\"name\": expected the name of a .json file, without a folder");
+      refuse_request("\"name\": expected the name of a .json file, without a folder");
     Json out = rebase_files(*scene_, options_.folder);
     out["name"] = file.stem().string();
     out["time"]["end"] = simulation_->time();
@@ -384,10 +393,10 @@ class LiveSession::Worker {
   }
 
   std::string note_move(const json& request) {
-    const auto id = static_cast<std::int64_t>(number(request, "id"));
-    const Wish wish{three_numbers(request, "by"), request.contains("mark") ? number(request, "mark") : 0};
+    const auto id = static_cast<std::int64_t>(number_in(request, "id"));
+    const Wish wish{vector_in(request, "by"), request.contains("mark") ? number_in(request, "mark") : 0};
     const std::lock_guard lock(mutex_);
-    if (wishes_.size() >= kMostGrips && !wishes_.contains(id)) refuse("too many hands");
+    if (wishes_.size() >= kMostGrips && !wishes_.contains(id)) refuse_request("too many hands");
     wishes_[id] = wish;
     return "{\"ok\": true}";
   }
@@ -398,7 +407,9 @@ class LiveSession::Worker {
       const std::lock_guard lock(mutex_);
       for (auto& [id, grip] : grips_)
         if (const auto wish = wishes_.find(id); wish != wishes_.end()) {
-          grip.target = grip.start + wish->second.by;
+          const Vec3 way = grip.start + wish->second.by - grip.target;
+          const double most = kHandSpeed * simulation_->model().size * simulation_->scene().h;
+          grip.target += std::min(1.0, most / std::max(way.norm(), 1e-300)) * way;
           mark_ = std::max(mark_, wish->second.mark);
         }
     }
@@ -477,8 +488,8 @@ class LiveSession::Worker {
     for (const auto& [id, grip] : grips_) {
       const Vec3 from = body_->center(*simulation_, grip.nodes);
       head["grips"].push_back({{"id", id},
-                               {"from", numbers_of(from)},
-                               {"to", numbers_of(grip.target)},
+                               {"from", vector_json(from)},
+                               {"to", vector_json(grip.target)},
                                {"force", grip.stiffness * (grip.target - from).norm()},
                                {"stiffness", grip.stiffness}});
     }
