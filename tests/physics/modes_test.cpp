@@ -89,7 +89,7 @@ TEST(Modes, AreTheLowestEigenpairs) {
     ContactStep contact;
     contact.begin(model.contact, {}, x, sim.state().v, Vec3::Zero(), s->h, 0);
     const auto modes_at = [&](const VecX& shape) {
-      EXPECT_TRUE(c.assemble(shape, in, contact, clock));
+      EXPECT_TRUE(c.assemble(shape, in, contact, nullptr, clock));
       VecX b = VecX::Zero(x.size());
       const std::vector<std::uint8_t> dynamic(chosen.nodes.size(), 1);
       EXPECT_TRUE(c.condense(dynamic, contact, b, sim.state().v, b, clock));

@@ -45,7 +45,7 @@ TEST(Pieces, NoDenseSystemSpansTwoOfThem) {
   std::vector<Index> order[2];
   for (const bool together : {false, true}) {
     Condensation c(model, nodes.nodes, {}, {}, together);
-    ASSERT_TRUE(c.assemble(sim.state().x, sim.input(), contact, clock));
+    ASSERT_TRUE(c.assemble(sim.state().x, sim.input(), contact, nullptr, clock));
     follow[together] = force;
     ASSERT_TRUE(c.condense(all, contact, force, sim.state().v, follow[together], clock));
     for (const CondensedPiece& p : c.pieces())

@@ -66,8 +66,7 @@ Condensation::Condensation(const Model& model, const std::vector<Index>& represe
   }
   for (Part& part : parts_) {
     part.mass = gather(part, model.mass);
-    std::vector<Index> tail;
-    for (const std::size_t t : part.tail) tail.push_back(place_of_node_[representatives_[t]]);
+    const std::vector<Index> tail = tail_nodes(part);
     if (alone()) {
       part.solver.analyze(pattern, tail);
       continue;
@@ -84,6 +83,34 @@ Condensation::Condensation(const Model& model, const std::vector<Index>& represe
         std::make_shared<const BlockPattern>(make_block_pattern(std::move(col_begin), std::move(row))));
     part.solver.analyze(*part.K.pattern, tail);
   }
+}
+
+std::vector<Index> Condensation::tail_nodes(const Part& part) const {
+  std::vector<Index> tail;
+  for (const std::size_t t : part.tail) tail.push_back(place_of_node_[representatives_[t]]);
+  return tail;
+}
+
+void Condensation::couple(const std::vector<std::int64_t>& nodes) {
+  if (nodes == coupled_) return;
+  coupled_ = nodes;
+  factored_ = false;
+  Part& part = parts_.front();
+  part.blocks.clear();
+  if (nodes.empty()) {
+    part.solver.analyze(*model_.pattern, tail_nodes(part));
+    return;
+  }
+  std::vector<std::array<Index, 4>> cliques(model_.mesh.elements.begin(), model_.mesh.elements.end());
+  for (std::size_t k = 0; k < nodes.size(); k += 4)
+    cliques.push_back({static_cast<Index>(nodes[k]), static_cast<Index>(nodes[k + 1]),
+                       static_cast<Index>(nodes[k + 2]), static_cast<Index>(nodes[k + 3])});
+  part.K = BlockMatrix(std::make_shared<const BlockPattern>(make_block_pattern(model_.nodes(), cliques)));
+  const BlockPattern& pattern = *part.K.pattern;
+  for (Index j = 0; j < pattern.n; ++j)
+    for (Index b = pattern.col_begin[j]; b < pattern.col_begin[j + 1]; ++b)
+      part.blocks.push_back(model_.pattern->find(pattern.row[b], j));
+  part.solver.analyze(pattern, tail_nodes(part));
 }
 
 MatX Condensation::gather(const Part& part, const MatX& x) const {
@@ -104,9 +131,10 @@ void Condensation::scatter(const Part& part, const MatX& y, MatX& x) const {
 }
 
 bool Condensation::assemble(const VecX& x, const StepInput& in, const ContactStep& contact,
-                            PhaseClock& clock) {
+                            const BodySprings* bodies, PhaseClock& clock) {
   auto phase = clock.phase("assemble");
-  const bool touches = !model_.contact.empty();
+  bodies_ = bodies;
+  const bool touches = !model_.contact.empty() || bodies;
   const bool same_shape =
       made_of_.x.size() == x.size() && made_of_.x == x && made_of_.activation == in.activation;
   if (same_shape && !touches && factored_ && made_of_.fixed == in.fixed &&
@@ -138,6 +166,7 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const Cont
     if (!factored_) {
       eliminator_.multiply_fixed(system.K, made_of_.fixed, made_of_.fixed_velocity, known_);
       contact.add_drag(-1, known_);
+      if (bodies_) bodies_->add_drag(1, made_of_.fixed_velocity, known_);
     }
     loads_.col(1) = -known_;
   }
@@ -199,6 +228,15 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const Cont
     const auto rows = piece.J.middleRows<3>(3 * place_of_node_[law.contact.node]);
     piece.S_contact.noalias() += rows.transpose() * (law.stiffness() * rows);
   }
+  if (bodies_)
+    for (const RowSpring& spring : bodies_->springs()) {
+      if (!spring.active) continue;
+      CondensedPiece& piece = pieces_.front();
+      MatX rows = piece.J.middleRows<3>(3 * spring.row.node);
+      for (std::size_t k = 0; k < 3; ++k)
+        rows -= spring.row.weight[k] * piece.J.middleRows<3>(3 * spring.row.face[k]);
+      piece.S_contact.noalias() += rows.transpose() * (spring.matrix() * rows);
+    }
   return true;
 }
 
@@ -232,9 +270,15 @@ bool Condensation::factor() {
 // stiffness. A small multiple of the mass mends that, at the price of a slightly stiffer map; it is counted
 // in the report.
 FactorStatus Condensation::factor(Part& part, double mean) {
-  BlockMatrix& K = alone() ? system.K : part.K;
-  for (std::size_t b = 0; b < part.blocks.size(); ++b)
-    K.block(static_cast<Index>(b)) = system.K.block(part.blocks[b]);
+  BlockMatrix& K = part.blocks.empty() ? system.K : part.K;
+  for (std::size_t b = 0; b < part.blocks.size(); ++b) {
+    auto block = K.block(static_cast<Index>(b));
+    if (part.blocks[b] < 0)
+      block.setZero();
+    else
+      block = system.K.block(part.blocks[b]);
+  }
+  if (bodies_) bodies_->add_stiffness(made_of_.fixed, K);
   int shifted = 0;
   const FactorStatus status = factor_with_shift(
       {&K}, mean, part.mass, [&] { return part.solver.factor(K); }, shifted);

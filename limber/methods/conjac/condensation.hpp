@@ -2,6 +2,7 @@
 // K.
 #pragma once
 
+#include <limber/contact/body_springs.hpp>
 #include <limber/contact/contact_step.hpp>
 #include <limber/fem/assemble.hpp>
 #include <limber/fem/dof.hpp>
@@ -44,7 +45,7 @@ struct CondensedPiece {
 
 class Condensation {
  public:
-  // `together`: all pieces in one system, for links that tie pieces to each other.
+  // `together`: all pieces in one system, for links and contacts that tie pieces to each other.
   // `modes`: of each piece; empty: none.
   Condensation(const Model& model, const std::vector<Index>& representatives,
                const std::vector<ModeChoice>& modes, const CholeskyOptions& options, bool together);
@@ -57,10 +58,15 @@ class Condensation {
   std::string misfit(
       const ModeMemory& memory) const;  // what does not fit of one from a file; empty: all does
 
-  // f and K at x, with the stiffness of `contact`. What is that of the last call is not made again: K of the
-  // elements where only contacts differ, and K with its factor where nothing does. False: not finite; why()
-  // tells.
-  bool assemble(const VecX& x, const StepInput& in, const ContactStep& contact, PhaseClock& clock);
+  // Pairs of nodes and faces (four nodes each) that springs between bodies may tie: they become part of the
+  // pattern, which is analysed anew where it changes. Only for pieces that are together.
+  void couple(const std::vector<std::int64_t>& nodes);
+
+  // f and K at x, with the stiffness of `contact`, and of `bodies` between bodies, which may be null. What is
+  // that of the last call is not made again: K of the elements where only contacts differ, and K with its
+  // factor where nothing does. False: not finite; why() tells.
+  bool assemble(const VecX& x, const StepInput& in, const ContactStep& contact, const BodySprings* bodies,
+                PhaseClock& clock);
   // Factors that K and computes all else, for the force f and the velocities v, and b <- K_QQ^-1 b_Q with it,
   // in one pass over the factor. `dynamic[i]` says whether representative i is dynamic. The velocity of
   // moving obstacles is part of w. False: the factorisation failed and stayed failed with a shift; why()
@@ -108,8 +114,8 @@ class Condensation {
     explicit Part(const CholeskyOptions& options) : solver(options) {}
     std::vector<Index> nodes;       // of the model, ascending
     std::vector<std::size_t> tail;  // its representatives, as positions among all
-    std::vector<Index> blocks;      // of the model's pattern, in the order of K's
-    BlockMatrix K;                  // not used by the only part: it is the model's
+    std::vector<Index> blocks;      // of the model's pattern, in the order of K's; -1: only springs are there
+    BlockMatrix K;                  // not used where blocks is empty: it is the model's
     VecX mass;                      // 3 per node
     Cholesky solver;
     std::vector<Index> active, inactive;  // degrees of freedom of the tail, as rows of schur
@@ -123,6 +129,7 @@ class Condensation {
   };
 
   bool alone() const { return parts_.size() == 1; }
+  std::vector<Index> tail_nodes(const Part& part) const;
   MatX gather(const Part& part, const MatX& x) const;
   void scatter(const Part& part, const MatX& y, MatX& x) const;
   bool factor();
@@ -143,7 +150,9 @@ class Condensation {
   std::vector<CondensedPiece> pieces_;               // of the parts
   std::vector<Index> part_of_node_, place_of_node_;  // place among the nodes of the part
   fem::DofEliminator eliminator_;
-  struct Source {  // what K was made of
+  std::vector<std::int64_t> coupled_;
+  const BodySprings* bodies_ = nullptr;  // of the last assemble()
+  struct Source {                        // what K was made of
     VecX x;
     std::vector<double> activation;
     std::vector<std::uint8_t> fixed;

@@ -45,8 +45,12 @@ class ConJac final : public Stepper {
         nodes_(choose_dynamic_nodes(model, options_.dynamic, options_.adaptive.has_value())) {
     if (options_.adaptive) adaptivity_.emplace(model, nodes_, *options_.adaptive);
     if (model.articulation) attached_ = add_attached_nodes(links_.emplace(model), nodes_);
+    if (options_.body_contact)
+      bodies_.emplace(model.mesh,
+                      BodyContactOptions{model.scene->contact.stiffness, model.scene->contact.friction, 0, 0},
+                      model.scene->contact.alpha, model.size);
     condensation_.emplace(model, nodes_.nodes, choose_modes(model, options_.dynamic), solver_options_,
-                          links_.has_value());
+                          links_.has_value() || bodies_.has_value());
   }
 
   // Algorithm 1; with adaptivity Algorithm 3, whose lines 5 to 8 come before (regions that calm down) and
@@ -67,6 +71,7 @@ class ConJac final : public Stepper {
     if (stays) stay(now, state);
     for (bool again = !stays; again; again = rouse(now, state)) {
       begin_contacts(model, anchors, state, in, contact_, clock_);
+      begin_body_contacts(now, state);
       if (!paper()) now.slides = find_sliding(model, in, now.start, now.held, contact_);
       do {
         Linearisation at;
@@ -84,6 +89,7 @@ class ConJac final : public Stepper {
       filter_velocities(model, state, in);
       finish_contacts(model, contact_, in.h, state, report);
     }
+    if (bodies_) finish_body_contacts(now, state);
     if (condensation_->has_modes()) {
       condensation_->keep(memory(state).modes);
       turn_shapes(model, now.spins, now.turns, memory(state).modes.shapes);
@@ -125,7 +131,7 @@ class ConJac final : public Stepper {
     return f;
   }
 
-  std::string misfit(const Model&, const State& state) const override {
+  std::string misfit(const Model& model, const State& state) const override {
     const ConJacMemory* m = memory_of<ConJacMemory>(state);
     if (!m) return {};
     const auto size = [](const auto& list) { return static_cast<std::ptrdiff_t>(list.size()); };
@@ -136,13 +142,17 @@ class ConJac final : public Stepper {
     if (!std::isfinite(m->energy_excess) || m->energy_excess < 0)
       return fmt::format("\"energy_excess\" is {}, expected a number from 0 on", m->energy_excess);
     if (std::string why = condensation_->misfit(m->modes); !why.empty()) return why;
+    if (std::string why = m->bodies.misfit(model.nodes()); !why.empty()) return why;
     return adaptivity_ ? adaptivity_->misfit(*m) : std::string();
   }
 
   // Regions outlive a cut: copies of a node share its region. Which nodes are dynamic is chosen again, and
   // modes, which a cut changes, are found again.
   void carry(const Model&, const TopologyChange&, State& state) const override {
-    if (ConJacMemory* m = state.memory.get<ConJacMemory>()) m->modes = {};
+    if (ConJacMemory* m = state.memory.get<ConJacMemory>()) {
+      m->modes = {};
+      m->bodies = {};
+    }
     state.memory.set_epoch(state.epoch);
   }
 
@@ -169,7 +179,8 @@ class ConJac final : public Stepper {
   bool turns() const { return !paper() && !links_; }
 
   EnergyGuard::Step judged(const Now& now, const Linearisation& at) {
-    return {now.model, now.in, contact_, now.start, now.balance, at, condensation_->w, now.held, clock_};
+    return {now.model,   now.in, contact_,         bodies(), now.start,
+            now.balance, at,     condensation_->w, now.held, clock_};
   }
 
   static void go_back(const Now& now, State& state) {
@@ -224,6 +235,54 @@ class ConJac final : public Stepper {
     return result.converged;
   }
 
+  // Pairs of bodies for the step. A body that touched in the last step is held up, others fall.
+  void begin_body_contacts(const Now& now, State& state) {
+    if (!bodies_) return;
+    auto phase = clock_.phase("contact");
+    BodySpringMemory& kept = memory(state).bodies;
+    VecX expected = now.start.v;
+    std::vector<std::uint8_t> touched(now.model.pieces.size(), 0);
+    for (const ContactLaw& law : contact_.laws())
+      if (law.active) touched[at(now.model.piece_of_node[law.contact.node])] = 1;
+    for (const std::int64_t id : kept.ids)
+      touched[at(now.model.piece_of_node[static_cast<Index>(static_cast<std::uint64_t>(id) >> 32)])] = 1;
+    for (std::size_t p = 0; p < touched.size(); ++p)
+      if (!touched[p])
+        for (const Index i : now.model.pieces[p].nodes) node(expected, i) += now.in.h * now.in.gravity;
+    restore_fixed(now.in, expected);
+    bodies_->begin(kept, now.start.x, now.start.v, expected, now.in.h);
+    couple(state);
+  }
+
+  void couple(State& state) {
+    bodies_->cover(memory(state).bodies.coupled);
+    condensation_->couple(memory(state).bodies.coupled);
+  }
+
+  void finish_body_contacts(const Now& now, State& state) {
+    const BodySprings::Summary touching = bodies_->finish(state.x, memory(state).bodies);
+    now.report.extra["body_contacts"] = static_cast<double>(touching.pressing);
+    now.report.extra["body_contact_depth"] = touching.depth;  // [m]
+    now.report.contacts += touching.pressing;
+    if (!bodies_->settled()) ++now.report.fallbacks["contacts_unsettled"];
+    if (touching.tunnelled)
+      now.report.warnings.push_back("a node went through a body: a smaller time step or a finer mesh helps");
+  }
+
+  const BodySprings* bodies() const { return bodies_ ? &*bodies_ : nullptr; }
+
+  // Pieces that are near a contact.
+  std::vector<std::uint8_t> touching_pieces(const Model& model) const {
+    std::vector<std::uint8_t> out(model.pieces.size(), 0);
+    for (const ContactLaw& law : contact_.laws()) out[at(model.piece_of_node[law.contact.node])] = 1;
+    if (bodies_)
+      for (const RowSpring& spring : bodies_->springs()) {
+        out[at(model.piece_of_node[spring.row.node])] = 1;
+        out[at(model.piece_of_node[spring.row.face[0]])] = 1;
+      }
+    return out;
+  }
+
   void measure_start(Now& now, State& state) {
     now.start = {state.x, state.v};
     restore_fixed(now.in, now.start.v);  // what held nodes did before does not belong to the body's energy
@@ -234,7 +293,8 @@ class ConJac final : public Stepper {
   // Without dynamic nodes nothing but stabilisation moves the body, and nothing at all when its forces are in
   // balance already: such a step needs no matrix.
   bool settled(const Now& now, State& state) {
-    if (!adaptivity_ || !now.model.contact.empty() || !now.in.fixed_velocity.isZero(0)) return false;
+    if (!adaptivity_ || !now.model.contact.empty() || bodies_ || !now.in.fixed_velocity.isZero(0))
+      return false;
     const std::vector<std::uint8_t>& dynamic = memory(state).dynamic;
     if (std::count(dynamic.begin(), dynamic.end(), std::uint8_t{1}) > 0) return false;
     auto phase = clock_.phase("guard");
@@ -257,7 +317,7 @@ class ConJac final : public Stepper {
   // which the velocities at the start know nothing of: such a step is linearised where it begins.
   double place_to_linearise(const Now& now) const {
     const bool symmetric = guarded() || options_.rule == TimeRule::kMidpoint;
-    return symmetric && !contact_.closes(now.start.x) ? 0.5 : 0.0;
+    return symmetric && !contact_.closes(now.start.x) && !(bodies_ && bodies_->closes()) ? 0.5 : 0.0;
   }
 
   // Lines 4 and 5: f, K, J, b (Eqs. 6, 7 and 12) at x0 + fraction h v0. False: no factorisation.
@@ -269,16 +329,17 @@ class ConJac final : public Stepper {
     at.x = start.x;
     at.v = start.v;
     at.spins.clear();
-    if (turns()) at.spins = free_spins(now.model, start, now.held, contact_);
+    if (turns()) at.spins = free_spins(now.model, start, now.held, touching_pieces(now.model));
     if (fraction > 0) at.x += fraction * h * start.v;
     turn_to(now.model, fraction, h, start, at.spins, at.x, at.v);
     const VecX& x = at.x;
-    if (!c.assemble(x, now.in, contact_, clock_)) return false;
+    if (!c.assemble(x, now.in, contact_, bodies(), clock_)) return false;
     now.report.inverted = c.system.inverted;
     at.loads = external_force(now.model, now.in);
     at.force = c.system.f + at.loads;
     at.closing.setZero(x.size());
     contact_.add_force(x, (1 - fraction) * h, at.force, at.closing);
+    if (bodies_) bodies_->add_force(x - start.x, at.force, at.closing);
     at.correction = at.force;
     const VecX unrelieved = at.force;
     relieve_inertia(now.model, at.x, at.v, now.held, at.correction);
@@ -305,7 +366,7 @@ class ConJac final : public Stepper {
       reduced.h = h;
       reduced.M = piece.M_r;
       reduced.S = piece.S;
-      if (contact_.active() > 0) reduced.S_contact = piece.S_contact;
+      if (contact_.active() > 0 || (bodies_ && bodies_->active() > 0)) reduced.S_contact = piece.S_contact;
       reduced.damping_mass = now.model.scene->damping_mass;
       reduced.damping_stiffness = now.model.scene->damping_stiffness;
       reduced.force = piece.f_r;
@@ -377,6 +438,7 @@ class ConJac final : public Stepper {
       const fem::Assembled& here = elastic_.at(now.model, moved.x, now.in.activation);
       VecX step = here.f + at.loads;
       contact_.add_force(moved.x, step);
+      if (bodies_) bodies_->add_force(moved.x - now.start.x, step);
       VecX inertia = step;
       relieve_inertia(now.model, moved.x, moved.v, now.held, at.moving.size() ? at.moving : inertia, step);
       inertia -= step;  // M a: a load like any other while the body accelerates as a whole
@@ -384,7 +446,8 @@ class ConJac final : public Stepper {
       leave_out_rigid(now.model, at.spins, moved.x, step);
       const VecX x = moved.x + step;
       const fem::Assembled& there = elastic_.at(now.model, x, now.in.activation);
-      const double contact = contact_.potential(x) - contact_.potential(moved.x);
+      double contact = contact_.potential(x) - contact_.potential(moved.x);
+      if (bodies_) contact += bodies_->potential(x - now.start.x) - bodies_->potential(moved.x - now.start.x);
       if (!(there.energy - here.energy + contact <= (at.loads - inertia).dot(step))) {
         ++now.report.fallbacks["stabilisation_refused"];
         return;
@@ -399,7 +462,8 @@ class ConJac final : public Stepper {
     if (guarded()) {
       // A region that has just become quasistatic is on its way to its equilibrium, and loses energy for
       // good.
-      const bool give_back = !links_ && !now.switched && !(adaptivity_ && adaptivity_->relaxing(memory(state)));
+      const bool give_back =
+          !links_ && !now.switched && !(adaptivity_ && adaptivity_->relaxing(memory(state)));
       memory(state).energy_excess = guard_.settle(judged(now, at), give_back, moved);
     }
     if (condensation_->has_modes()) tell_modes(now, at, moved);
@@ -413,7 +477,12 @@ class ConJac final : public Stepper {
   // The step shows that other nodes touch than was expected, and is to be taken again.
   bool touches_otherwise(const Now& now, State& state) {
     auto phase = clock_.phase("contact");
-    if (!contact_.revise(state.x) && !contact_.renew_friction(state.x)) return false;
+    bool again = contact_.revise(state.x) || contact_.renew_friction(state.x);
+    if (bodies_ && bodies_->revise(state.x)) {
+      again = true;
+      couple(state);
+    }
+    if (!again) return false;
     go_back(now, state);
     return true;
   }
@@ -547,6 +616,7 @@ class ConJac final : public Stepper {
   ElasticForces elastic_;
   const EnergyGuard guard_{elastic_};
   ContactStep contact_;
+  std::optional<BodySprings> bodies_;
   std::pair<const void*, const void*> storage_{};  // of K and its factor in the last step
   PhaseClock clock_;
 };

@@ -46,15 +46,19 @@ EnergyGuard::Balance EnergyGuard::measure(const Model& model, const State& state
           contact_energy(model, state), excess};
 }
 
+bool EnergyGuard::touches(const Step& step) {
+  return step.contact.active() > 0 || (step.bodies && step.bodies->active() > 0);
+}
+
 std::optional<Moved> EnergyGuard::advance(const Step& step, const Move& move, StepReport& report) const {
   // A gain is tolerated while the sum of gains not lost again stays small: errors of both signs pass, growth
   // does not. Bodies that touch lose energy anyway and need no such room; it would only keep small motions
   // alive, forward in one step and back in the next.
-  const bool touches = step.contact.active() > 0;
-  const double tolerated = std::max(
-      0.0, (touches ? kTouchingTolerance : kEnergyTolerance) * (step.balance.elastic + step.balance.kinetic) -
-               step.balance.excess);
-  const double least = touches ? kTouchingTheta : 0.5;
+  const bool touching = touches(step);
+  const double tolerated = std::max(0.0, (touching ? kTouchingTolerance : kEnergyTolerance) *
+                                                 (step.balance.elastic + step.balance.kinetic) -
+                                             step.balance.excess);
+  const double least = touching ? kTouchingTheta : 0.5;
   for (const double theta : kThetas) {
     if (theta < least) continue;
     Moved moved = move({Advance::By::kTheta, theta}, 1);
@@ -98,9 +102,11 @@ double EnergyGuard::gain(const Step& step, const Moved& moved) const {
         step.w.dot(step.model.mass.cwiseProduct(moved.v - step.start.v)) - step.in.h * step.w.dot(mean_force);
   }
   double contact = 0;
+  if (step.bodies)
+    contact = step.bodies->energy(moved.x - step.start.x) - step.bodies->energy(VecX::Zero(moved.x.size()));
   if (!step.model.contact.empty()) {
-    contact = contact_energy(step.model.contact, step.contact.anchors(), moved.x, step.in.t + step.in.h) -
-              step.balance.contact;
+    contact += contact_energy(step.model.contact, step.contact.anchors(), moved.x, step.in.t + step.in.h) -
+               step.balance.contact;
     for (const ContactLaw& law : step.contact.laws())
       if (law.active)
         work += step.in.h * law.contact.velocity.dot(law.force(node(moved.x, law.contact.node)));
@@ -116,7 +122,7 @@ double EnergyGuard::gain(const Step& step, const Moved& moved) const {
 double EnergyGuard::settle(const Step& step, bool give_back, Moved& moved) const {
   const double balance = step.balance.excess + gain(step, moved);
   const double excess = std::max(0.0, balance);
-  if (!give_back || step.contact.active() > 0 || !(balance < 0)) return excess;
+  if (!give_back || touches(step) || !(balance < 0)) return excess;
   auto phase = step.clock.phase("guard");
   // Only what the body does beyond following its held nodes and moving as a rigid body may grow, so that
   // momentum is kept.

@@ -5,6 +5,7 @@
 // and at last with ever less motion. What a step loses by its own error is given back.
 #pragma once
 
+#include <limber/contact/body_springs.hpp>
 #include <limber/contact/contact_step.hpp>
 #include <limber/core/phase_clock.hpp>
 #include <limber/fem/assemble.hpp>
@@ -50,6 +51,7 @@ class EnergyGuard {
     const Model& model;
     const StepInput& in;
     const ContactStep& contact;
+    const BodySprings* bodies;  // may be null
     const StepStart& start;
     const Balance& balance;
     const Linearisation& at;
@@ -74,6 +76,7 @@ class EnergyGuard {
   double settle(const Step& step, bool give_back, Moved& moved) const;
 
  private:
+  static bool touches(const Step& step);
   double gain(const Step& step, const Moved& moved) const;
   Moved overdamped(const Step& step, const Move& move, double tolerated) const;
 

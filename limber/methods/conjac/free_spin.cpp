@@ -41,9 +41,7 @@ Turning turning(const Model& model, const FreeSpin& spin, const VecX& x, const V
 }  // namespace
 
 std::vector<FreeSpin> free_spins(const Model& model, const StepStart& start,
-                                 std::span<const std::uint8_t> held, const ContactStep& contact) {
-  std::vector<std::uint8_t> other(model.pieces.size(), 0);
-  for (const ContactLaw& law : contact.laws()) other[model.piece_of_node[law.contact.node]] = 1;
+                                 std::span<const std::uint8_t> held, std::span<const std::uint8_t> touching) {
   std::vector<FreeSpin> spins;
   for (std::size_t p = 0; p < model.pieces.size(); ++p) {
     const auto held_somewhere = [&](Index i) {
@@ -51,7 +49,7 @@ std::vector<FreeSpin> free_spins(const Model& model, const StepStart& start,
       return (held[d] | held[d + 1] | held[d + 2]) != 0;
     };
     const std::vector<Index>& nodes = model.pieces[p].nodes;
-    if (other[p] || std::any_of(nodes.begin(), nodes.end(), held_somewhere)) continue;
+    if (touching[p] || std::any_of(nodes.begin(), nodes.end(), held_somewhere)) continue;
     FreeSpin spin;
     spin.piece = p;
     spin.velocity = mean(model, spin, start.v);

@@ -13,7 +13,6 @@
 //   rest) spin             L1 = L0 + h (torque of the loads) - a I theta, exactly (a: damping by mass)
 #pragma once
 
-#include <limber/contact/contact_step.hpp>
 #include <limber/methods/conjac/linearisation.hpp>
 #include <limber/sim/model.hpp>
 
@@ -23,10 +22,10 @@
 
 namespace limber {
 
-// The spin of every piece of which `held` holds nothing and that is not near a contact, at the start of a
-// step.
+// The spin of every piece of which `held` holds nothing and that is not near a contact (`touching`, a flag
+// each), at the start of a step.
 std::vector<FreeSpin> free_spins(const Model& model, const StepStart& start,
-                                 std::span<const std::uint8_t> held, const ContactStep& contact);
+                                 std::span<const std::uint8_t> held, std::span<const std::uint8_t> touching);
 
 // Carries the positions x and velocities v of the start of the step to where it is linearised.
 void turn_to(const Model& model, double fraction, double h, const StepStart& start,

@@ -1,6 +1,7 @@
 // What ConJac remembers from step to step.
 #pragma once
 
+#include <limber/contact/body_springs.hpp>
 #include <limber/sim/state.hpp>
 
 #include <cstdint>
@@ -23,6 +24,7 @@ struct ConJacMemory {
   std::int64_t liveliness_steps = 0;
   double energy_excess = 0;  // of the guard: energy gained and not yet lost again [J]
   ModeMemory modes = {};
+  BodySpringMemory bodies = {};
 
   template <class M, class Visitor>
   static void visit(M& m, Visitor&& visitor) {
@@ -35,6 +37,9 @@ struct ConJacMemory {
     visitor("mode_count", m.modes.count);
     visitor("mode_vectors", m.modes.vectors);
     visitor("mode_active", m.modes.active);
+    visitor("body_contact_ids", m.bodies.ids);
+    visitor("body_contact_stretch", m.bodies.stretch);
+    visitor("body_contact_coupled", m.bodies.coupled);
   }
 };
 

@@ -22,6 +22,7 @@ constexpr Entry kConJacEntries[] = {
     {.path = "/method[conjac]/time_rule", .type = Type::kEnum, .fallback = "\"guarded\"", .values = "guarded linear-implicit trapezoidal modal midpoint", .text = "Time integration of the dynamic nodes."},
     {.path = "/method[conjac]/newton_steps", .type = Type::kInteger, .fallback = "0", .range = ranges::within(0, 1000), .text = "Extra quasi-Newton steps that pull the quasistatic nodes to equilibrium."},
     {.path = "/method[conjac]/static_start", .type = Type::kBoolean, .fallback = "false", .text = "Begin in the static equilibrium instead of the initial shape."},
+    {.path = "/method[conjac]/body_contact", .type = Type::kBoolean, .fallback = "false", .text = "Bodies touch each other and themselves."},
     {.path = "/method[conjac]/adaptive", .type = Type::kObject, .aliases = "adaptivity liveliness", .text = "Makes the nodes of dynamic representative ones: each is dynamic only while the region around it is lively."},
     {.path = "/method[conjac]/adaptive/threshold", .type = Type::kNumber, .unit = "1/s", .fallback = "0.02", .range = ranges::above(0), .text = "A node becomes dynamic in the step in which the mean stretching speed of its region would be above this."},
     {.path = "/method[conjac]/adaptive/hysteresis", .type = Type::kNumber, .fallback = "0.5", .range = ranges::within(0, 1), .text = "It becomes quasistatic again when the stretching speed, averaged over the window, is below this share of the threshold."},
@@ -108,6 +109,7 @@ ConJacOptions ConJacOptions::read(const nlohmann::json& o, const std::string& fi
   out.rule = time_rule(o.at("time_rule"));
   out.newton_steps = o.at("newton_steps");
   out.static_start = o.at("static_start");
+  out.body_contact = o.value("body_contact", false);
   const nlohmann::json dynamic = o.value("dynamic", nlohmann::json::array());
   for (std::size_t i = 0; i < dynamic.size(); ++i) {
     DynamicChoice choice;
@@ -129,7 +131,7 @@ constinit const Method conjac_method{
     .spec = {.name = "conjac",
              .summary = "condensation Jacobian: a few dynamic nodes move the whole body",
              .entries = kConJacEntries,
-             .can = {.links = true, .obstacles = true},
+             .can = {.links = true, .obstacles = true, .body_contact = true},
              .check = check_conjac,
              .remedy = "try a smaller time step (time/step), or more damping (method/beta)"},
     .make = make_conjac,

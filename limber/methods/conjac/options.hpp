@@ -43,6 +43,7 @@ struct ConJacOptions {
   TimeRule rule = TimeRule::kGuarded;
   int newton_steps = 0;
   bool static_start = false;
+  bool body_contact = false;  // bodies touch each other and themselves
   std::vector<DynamicChoice> dynamic = {};
   std::optional<AdaptiveOptions> adaptive = {};
 

@@ -13,13 +13,6 @@ constexpr double kTangentShare = 0.1;  // of PGS's compliance, for tangents
 
 Index node_of_id(std::int64_t id) { return static_cast<Index>(static_cast<std::uint64_t>(id) >> 32); }
 
-Vec3 across(const Vec3& n, const Vec3& d) { return d - n.dot(d) * n; }
-
-Mat3 spring_matrix(const RowContact::Law& law, bool presses = true) {
-  return ((presses ? law.stiffness : 0.0) - law.spring) * law.row.n * law.row.n.transpose() +
-         law.spring * Mat3::Identity();
-}
-
 }  // namespace
 
 RowContact::RowContact(const Model& model, const RigidifyOptions& options)
@@ -27,19 +20,6 @@ RowContact::RowContact(const Model& model, const RigidifyOptions& options)
   if (options.body_contact)
     bodies_.emplace(model.mesh, BodyContactOptions{model.scene->contact.stiffness,
                                                    model.scene->contact.friction, 0, 5e-3});
-}
-
-void RowContact::add(const ContactRow& row, const Vec3& p, VecX& f) {
-  node(f, row.node) += p;
-  if (row.face[0] < 0) return;
-  for (std::size_t k = 0; k < 3; ++k) node(f, row.face[k]) -= row.weight[k] * p;
-}
-
-Vec3 RowContact::relative(const ContactRow& row, const VecX& v) {
-  Vec3 u = node(v, row.node);
-  if (row.face[0] < 0) return u - row.velocity;
-  for (std::size_t k = 0; k < 3; ++k) u -= row.weight[k] * node(v, row.face[k]);
-  return u;
 }
 
 void RowContact::append(const std::vector<Contact>& contacts, std::vector<Law>& laws) const {
@@ -79,17 +59,7 @@ void RowContact::begin_friction(Law& law, const VecX& v) const {
     else
       law.stretch = across(law.row.n, kept);
   }
-  const double spring = model_.scene->contact.alpha * law.stiffness;
-  if (options_.pgs || law.row.friction == 0 || spring == 0) return;
-  const double limit = law.row.friction * law.stiffness * std::max(0.0, -law.row.gap);
-  const Vec3 expected = law.stretch + h_ * across(law.row.n, relative(law.row, v));
-  const double length = expected.norm();
-  if (spring * length <= limit)
-    law.spring = spring;
-  else if (length * law.elastic > 4 * limit + law.elastic * limit / spring)
-    law.slide = -limit / length * expected;
-  else
-    law.spring = limit / length;
+  if (!options_.pgs) law.begin_friction(model_.scene->contact.alpha, h_, relative(law.row, v));
 }
 
 void RowContact::begin(const RigidifyMemory& memory, const VecX& x, const VecX& v, const StepInput& in) {
@@ -145,14 +115,13 @@ std::vector<Index> RowContact::objects_with_new_contacts() const {
 void RowContact::add_impulse(double h, double damping, const VecX& known, VecX& impulse) const {
   for (const Law& law : laws_) {
     if (!law.active) continue;
-    const Vec3 force = -law.stiffness * law.row.gap * law.row.n - law.spring * law.stretch + law.slide;
-    Vec3 p = h * force;
+    Vec3 p = h * law.force(Vec3::Zero());
     // What moves without being an unknown: the obstacle, and driven nodes.
     if (known.size() > 0)
-      p -= (h * h + h * damping) * (spring_matrix(law) * relative(law.row, known));
+      p -= (h * h + h * damping) * (law.matrix() * relative(law.row, known));
     else if (law.row.face[0] < 0)
-      p += (h * h + h * damping) * (spring_matrix(law) * law.row.velocity);
-    add(law.row, p, impulse);
+      p += (h * h + h * damping) * (law.matrix() * law.row.velocity);
+    add_to_nodes(law.row, p, impulse);
   }
 }
 
@@ -167,7 +136,7 @@ void RowContact::add_stiffness(double h, double damping, const VecX& x, std::spa
     const std::array<double, 4> weights{1, -row.weight[0], -row.weight[1], -row.weight[2]};
     const std::size_t count = row.face[0] < 0 ? 1 : 4;
     system.add_spring({nodes.data(), count}, {weights.data(), count},
-                      (h * h + h * damping) * spring_matrix(law, presses), x, pieces);
+                      (h * h + h * damping) * law.matrix(presses), x, pieces);
   }
 }
 
@@ -213,12 +182,12 @@ double RowContact::add_force(const VecX& d, VecX& f) const {
   const VecX v = d / h_;
   for (const Law& law : laws_) {
     const Vec3 moved = h_ * relative(law.row, v);
-    const double gap = law.row.gap + law.row.n.dot(moved);
-    const double depth = std::max(0.0, -gap);
-    const Vec3 stretch = law.stretch + across(law.row.n, moved);
-    energy += 0.5 * law.stiffness * depth * depth + 0.5 * law.spring * stretch.squaredNorm() -
-              law.slide.dot(stretch);
-    add(law.row, law.stiffness * depth * law.row.n - law.spring * stretch + law.slide, f);
+    energy += law.energy(moved);
+    const double depth = std::max(0.0, -(law.row.gap + law.row.n.dot(moved)));
+    add_to_nodes(
+        law.row,
+        law.stiffness * depth * law.row.n - law.spring * (law.stretch + across(law.row.n, moved)) + law.slide,
+        f);
   }
   return energy;
 }
@@ -307,12 +276,7 @@ void RowContact::finish(double h, const VecX& v1, const VecX& impulses, Rigidify
       if (impulses[k] == 0) continue;
     } else {
       if (!(depth > 0)) continue;
-      const double spring = model_.scene->contact.alpha * law.stiffness;
-      keep = across(row.n, law.stretch + moved);
-      // Coulomb: the spring carries no more than mu K depth.
-      const double limit = spring > 0 ? row.friction * law.stiffness * depth / spring : 0.0,
-                   length = keep.norm();
-      if (length > limit) keep *= limit / length;
+      keep = law.kept_stretch(model_.scene->contact.alpha, moved);
     }
     memory.contact_ids.push_back(static_cast<std::int64_t>(row.id));
     memory.contact_memory.insert(memory.contact_memory.end(), keep.data(), keep.data() + 3);

@@ -3,14 +3,14 @@
 // depends on the depth alone (paper, section 3.3): an object at rest presses the same way before and after it
 // becomes rigid.
 //
-// Springs (penalty): a row that is closed at the end of the step pushes with K times its depth then, and K (h
-// + b) takes part in the system (b: stiffness damping); which rows are closed is found by solving again.
-// Friction is a spring of alpha K that slips at mu N (contact/penalty.hpp): what is at rest stays at rest.
+// Springs (penalty): those of contact/row_springs.hpp; K (h + b) takes part in the system (b: stiffness
+// damping). What is at rest stays at rest.
 // PGS (section 3.3, Eqs. 12 to 15): impulses on the solution without contact, by qp/friction_pgs.hpp.
 #pragma once
 
 #include <limber/contact/body_contact.hpp>
 #include <limber/contact/contact_rows.hpp>
+#include <limber/contact/row_springs.hpp>
 #include <limber/methods/rigidify/mixed_system.hpp>
 #include <limber/methods/rigidify/options.hpp>
 
@@ -24,15 +24,8 @@ class RowContact {
  public:
   RowContact(const Model& model, const RigidifyOptions& options);
 
-  struct Law {
-    ContactRow row;
-    double stiffness = 0, elastic = 0;  // K, and about what the body resists there [N/m]
-    double spring = 0;                  // tangential [N/m]
-    Vec3 stretch = Vec3::Zero();        // of that spring at the start of the step [m]
-    Vec3 slide = Vec3::Zero();          // friction on a node that slides fast [N]
-    Vec3 kept = Vec3::Zero();           // PGS: impulse of the last step [N s]
-    bool known = false;                 // it was there in the last step
-    bool active = true;
+  struct Law : RowSpring {
+    Vec3 kept = Vec3::Zero();  // PGS: impulse of the last step [N s]
   };
 
   bool possible() const { return !model_.contact.empty() || bodies_.has_value(); }
@@ -73,7 +66,7 @@ class RowContact {
       if (law.row.face[0] >= 0)
         for (std::size_t k = 0; k < 3; ++k)
           a += law.row.weight[k] * law.row.weight[k] * compliance(law.row.face[k]);
-      add(law.row, predict_row(law, h, damping, v, a), out);
+      add_to_nodes(law.row, predict_row(law, h, damping, v, a), out);
     }
     return out;
   }
@@ -87,8 +80,6 @@ class RowContact {
   // then nothing changes any more: a contact that pulls for one step costs little, another factorisation
   // much.
   static constexpr int kFreeRevisions = 1, kRevisions = 2;
-  static void add(const ContactRow& row, const Vec3& p, VecX& f);
-  static Vec3 relative(const ContactRow& row, const VecX& v);
   Vec3 predict_row(const Law& law, double h, double damping, const VecX& v, double compliance) const;
   void append(const std::vector<Contact>& contacts, std::vector<Law>& laws) const;
   void append(const std::vector<BodyContact::Pair>& pairs, std::vector<Law>& laws) const;
