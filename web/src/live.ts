@@ -84,6 +84,7 @@ export class LivePage {
   private readonly rate = el("small");
   private readonly numbers = el("p", { class: "hint", id: "live-numbers" });
   private readonly panel = el("div", { class: "body" });
+  private readonly speed = el("select", { id: "live-speed", "aria-label": "Speed", title: "Simulated seconds per second" });
 
   constructor(
     private readonly app: App,
@@ -205,6 +206,11 @@ export class LivePage {
     if (Number.isFinite(this.latency)) parts.push(`hand to picture ${this.latency.toFixed(0)} ms`);
     for (const g of head.grips) parts.push(`hand ${g.id}: ${shortNumber(g.force, 3)} N, spring of ${shortNumber(g.stiffness, 3)} N/m`);
     this.numbers.textContent = parts.join("  ·  ");
+    if (this.speed.value !== String(head.speed) && document.activeElement !== this.speed) {
+      if (![...this.speed.options].some((o) => o.value === String(head.speed)))
+        this.speed.append(el("option", { value: head.speed }, `${shortNumber(head.speed)} ×`));
+      this.speed.value = String(head.speed);
+    }
     const shown = this.playButton.dataset.playing;
     if (shown !== String(head.playing)) {
       this.playButton.dataset.playing = String(head.playing);
@@ -321,9 +327,8 @@ export class LivePage {
       filmButton.textContent = on ? "end the film" : "film";
       filmButton.setAttribute("aria-pressed", String(on));
     };
-    const speed = el("select", { id: "live-speed", "aria-label": "Speed", title: "Simulated seconds per second" });
+    const { speed } = this;
     for (const s of [0.05, 0.1, 0.25, 0.5, 1, 2]) speed.append(el("option", { value: s }, `${s} ×`));
-    speed.value = "1";
     speed.addEventListener("change", () => void this.act({ do: "speed", value: +speed.value }));
     transport.append(
       el(
