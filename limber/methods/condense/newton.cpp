@@ -95,7 +95,17 @@ NewtonReport HybridSystem::solve(RegionFactor& record, PhaseClock& clock) {
   if (!run.converged()) {
     const bool direct = full_nodes() == 0 || options_.solver == RegionSolver::kDirect ||
                         (options_.solver == RegionSolver::kAuto && small_region());
-    end = direct || options_.solver == RegionSolver::kPcg ? newton(run) : lbfgs(run);
+    if (direct || options_.solver == RegionSolver::kPcg) {
+      end = newton(run);
+    } else {
+      end = lbfgs(run);
+      // Where contacts come and go, one factor after the other may be of little use: Newton's method itself.
+      if (end == End::kLimit || (end == End::kNoDescent && run.now.norm > kLooseEnd * run.target)) {
+        ++report.fallbacks["newton"];
+        run.distrust = false;
+        end = newton(run);
+      }
+    }
   }
   report.residual = run.now.norm;
   report.elastic = run.now.elastic;
@@ -153,8 +163,8 @@ HybridSystem::End HybridSystem::newton(Run& run) {
   const bool pcg = options_.solver == RegionSolver::kPcg && full_nodes() > 0;
   if (pcg && !keep_factor(run)) return End::kBroken;
   VecX d;
-  for (; !run.converged(); ++run.report.iterations) {
-    if (run.report.iterations == options_.max_iterations) return End::kLimit;
+  for (int i = 0; !run.converged(); ++i, ++run.report.iterations) {
+    if (i == options_.max_iterations) return End::kLimit;
     if (!(pcg ? pcg_direction(run, d) : direct_direction(run, d))) return End::kBroken;
     if (search_along(run, d))
       run.distrust = false;

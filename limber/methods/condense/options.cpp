@@ -27,6 +27,7 @@ constexpr Entry kCondenseEntries[] = {
     {.path = "/method[condense]/anchor", .type = Type::kBoolean, .fallback = "true", .text = "A constant reduced force stands for the cubature points that a full region switches off; without it bodies jump when regions come and go."},
     {.path = "/method[condense]/full_share", .type = Type::kNumber, .fallback = "0.7", .range = ranges::within(0, 1), .text = "Share of the free nodes in full space above which all of them are."},
     {.path = "/method[condense]/radius", .type = Type::kNumber, .fallback = "0.1", .range = ranges::at_least(0), .aliases = "rho influence_radius", .text = "Influence radius of a contact, relative to the longest side of the bodies' box at rest: nodes that are this near are in full space. 0: touching nodes alone."},
+    {.path = "/method[condense]/slack", .type = Type::kNumber, .fallback = "0.1", .range = ranges::within(0, 10), .text = "A region that must grow is taken wider by this share of the radius, and stays while it holds what is needed and at most half as many nodes besides: its factor can be kept as long. 0: exactly what is needed, in every step."},
     {.path = "/method[condense]/memory", .type = Type::kInteger, .fallback = "2", .range = ranges::within(0, 10000), .text = "Steps that nodes stay in full space after the oracle has chosen them last."},
     {.path = "/method[condense]/quiet_speed", .type = Type::kNumber, .unit = "1/s", .fallback = "0.05", .range = ranges::at_least(0), .text = "bdf1: full regions stay while their mean speed against the skeleton is above this, in longest sides per second, or quiet_change is exceeded."},
     {.path = "/method[condense]/quiet_change", .type = Type::kNumber, .unit = "1/s^2", .fallback = "1", .range = ranges::at_least(0), .text = "bdf1: the same for their mean acceleration, in longest sides per squared second."},
@@ -97,6 +98,7 @@ condense::CondenseOptions condense::CondenseOptions::read(const nlohmann::json& 
   out.anchor = o.at("anchor");
   out.full_share = o.at("full_share");
   out.radius = o.at("radius");
+  out.slack = o.at("slack");
   out.memory = o.at("memory");
   out.quiet_speed = o.at("quiet_speed");
   out.quiet_change = o.at("quiet_change");

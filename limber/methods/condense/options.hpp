@@ -46,6 +46,7 @@ struct CondenseOptions {
 
   // Oracles.
   double radius = 0.1;                          // rho, relative to the longest side of the bodies' box
+  double slack = 0.1;                           // of rho, by which a new region is wider
   int memory = 2;                               // steps that nodes stay in full space
   double quiet_speed = 0.05, quiet_change = 1;  // body sizes per s, per s^2
   std::vector<GivenRegion> given;

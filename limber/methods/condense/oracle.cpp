@@ -9,6 +9,11 @@
 #include <map>
 
 namespace limber::condense {
+namespace {
+
+constexpr double kRegionWaste = 1.5;  // times as many nodes as are needed: a region that is greater shrinks
+
+}  // namespace
 
 Oracle::Oracle(const Model& model, const Skeleton& skeleton, const CondenseOptions& options)
     : model_(model), skeleton_(skeleton), options_(options) {
@@ -17,9 +22,9 @@ Oracle::Oracle(const Model& model, const Skeleton& skeleton, const CondenseOptio
     given_.push_back(select_nodes(model, region.nodes, region.body));
 }
 
-void Oracle::reach(const std::vector<Index>& hits, std::vector<std::uint8_t>& found) const {
+void Oracle::reach(const std::vector<Index>& hits, double relative, std::vector<std::uint8_t>& found) const {
   found.assign(at(model_.nodes()), 0);
-  const double radius = options_.radius * size_;
+  const double radius = relative * size_;
   for (const Index i : hits) found[at(i)] = 1;
   if (!(radius > 0) || hits.empty()) return;
   // Hits by the cell of a grid that they are in.
@@ -61,7 +66,7 @@ void Oracle::reach(const std::vector<Index>& hits, std::vector<std::uint8_t>& fo
 std::vector<std::uint8_t> Oracle::region(const std::vector<Index>& hits, double t, bool moving,
                                          CondenseMemory& memory) const {
   std::vector<std::uint8_t> found;
-  reach(hits, found);
+  reach(hits, options_.radius, found);
   const double eps = 1e-6 * model_.scene->h;
   for (std::size_t g = 0; g < given_.size(); ++g) {
     const GivenRegion& region = options_.given[g];
@@ -69,21 +74,38 @@ std::vector<std::uint8_t> Oracle::region(const std::vector<Index>& hits, double 
     for (const Index i : given_[g]) found[at(i)] = 1;
   }
   memory.keep.resize(at(model_.nodes()), 0);
+  memory.full.resize(memory.keep.size(), 0);
   std::vector<std::uint8_t> out(memory.keep.size(), 0);
+  Index needed = 0, last = 0;
+  bool inside = true;  // the last region holds all that is needed
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (skeleton_.bone_of_node[i] >= 0) continue;
     // Fading nodes stay as long as the region moves.
     memory.keep[i] =
         found[i] ? options_.memory + 1 : std::max(memory.keep[i] - 1, moving && memory.keep[i] > 0 ? 1 : 0);
     out[i] = memory.keep[i] > 0;
+    needed += out[i];
+    last += memory.full[i];
+    inside &= !out[i] || memory.full[i];
   }
+  if (needed == 0 || !(options_.slack > 0)) return out;
+  if (inside) return last <= kRegionWaste * needed ? memory.full : out;
+  widen(hits, out);
   return out;
+}
+
+void Oracle::widen(const std::vector<Index>& hits, std::vector<std::uint8_t>& region) const {
+  if (!(options_.slack > 0)) return;
+  std::vector<std::uint8_t> found;
+  reach(hits, (1 + options_.slack) * options_.radius, found);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (found[i] && skeleton_.bone_of_node[i] < 0) region[i] = 1;
 }
 
 bool Oracle::grow(const std::vector<Index>& hits, CondenseMemory& memory,
                   std::vector<std::uint8_t>& region) const {
   std::vector<std::uint8_t> found;
-  reach(hits, found);
+  reach(hits, options_.radius, found);
   bool grown = false;
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (!found[i] || skeleton_.bone_of_node[i] >= 0) continue;
@@ -91,6 +113,7 @@ bool Oracle::grow(const std::vector<Index>& hits, CondenseMemory& memory,
     grown |= !region[i];
     region[i] = 1;
   }
+  if (grown) widen(hits, region);
   return grown;
 }
 

@@ -12,11 +12,13 @@ class Oracle {
   Oracle(const Model& model, const Skeleton& skeleton, const CondenseOptions& options);
 
   // Marks what can be reached from the nodes `hits` over edges of the mesh without leaving the balls of
-  // radius rho around them, in the rest shape.
-  void reach(const std::vector<Index>& hits, std::vector<std::uint8_t>& found) const;
+  // this radius (relative, as rho) around them, in the rest shape.
+  void reach(const std::vector<Index>& hits, double radius, std::vector<std::uint8_t>& found) const;
 
   // The region of a step that ends at time t, when these nodes are found to touch something: theirs, the one
-  // that the memory keeps, and those that the user gives.
+  // that the memory keeps, and those that the user gives. A region costs an order of elimination and a
+  // factor, so that the one of the last step stays as long as it holds all these nodes and not many more, and
+  // a new one is taken a little wider.
   std::vector<std::uint8_t> region(const std::vector<Index>& hits, double t, bool moving,
                                    CondenseMemory& memory) const;
   // The same, grown by nodes that were found to touch after the solve. False: nothing is new.
@@ -25,6 +27,8 @@ class Oracle {
   double size() const { return size_; }  // the longest side of the bodies' box at rest [m]
 
  private:
+  void widen(const std::vector<Index>& hits, std::vector<std::uint8_t>& region) const;
+
   const Model& model_;
   const Skeleton& skeleton_;
   const CondenseOptions& options_;
