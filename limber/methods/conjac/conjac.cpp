@@ -13,6 +13,7 @@
 #include <limber/methods/conjac/free_spin.hpp>
 #include <limber/methods/conjac/memory.hpp>
 #include <limber/methods/conjac/options.hpp>
+#include <limber/methods/conjac/report.hpp>
 #include <limber/methods/conjac/rigid_motion.hpp>
 #include <limber/methods/conjac/sliding.hpp>
 #include <limber/sim/contact_state.hpp>
@@ -30,10 +31,6 @@ namespace limber {
 namespace {
 
 constexpr double kBalanced = 1e-10;  // of the largest load on a node
-constexpr int kMostModeColumns = 64;
-constexpr std::size_t kMostPiecesTold = 16;
-constexpr double kStepsResolve = 0.1;  // frequency times time step below which a motion could be seen
-constexpr double kSuddenDrift = 0.01;  // of the size of the scene
 
 // The paper writes K = df/dx; ours is K = d2E/dx2 = -df/dx. Where it has -K we have +K, and b_q = +(1/h)
 // K_qq^-1 f_q.
@@ -94,7 +91,10 @@ class ConJac final : public Stepper {
       condensation_->keep(memory(state).modes);
       turn_shapes(model, now.spins, now.turns, memory(state).modes.shapes);
     }
-    if (state.step == 0 && !stays) tell_missed(now, state);
+    if (state.step == 0 && !stays && !adaptivity_) {
+      auto phase = clock_.phase("modes");
+      tell_missed(model, memory(state).dynamic, in.h, options_.static_start, *condensation_, report);
+    }
     tell(now, state, stays);
     return report;
   }
@@ -466,7 +466,7 @@ class ConJac final : public Stepper {
           !links_ && !now.switched && !(adaptivity_ && adaptivity_->relaxing(memory(state)));
       memory(state).energy_excess = guard_.settle(judged(now, at), give_back, moved);
     }
-    if (condensation_->has_modes()) tell_modes(now, at, moved);
+    if (condensation_->has_modes()) tell_modes(*condensation_, at, moved, now.report);
     now.spins = at.spins;
     now.turns = std::move(moved.turns);
     state.x = std::move(moved.x);
@@ -534,58 +534,6 @@ class ConJac final : public Stepper {
         static_cast<double>(std::count(dynamic.begin(), dynamic.end(), std::uint8_t{1}) - attached_);
     if (adaptivity_) tell_liveliness(now, state);
     report.phases = clock_.phases();
-  }
-
-  // Energy of each mode [J]: kinetic, and what the force that is left could do on its way to equilibrium.
-  void tell_modes(const Now& now, const Linearisation& at, const Moved& moved) {
-    StepReport& report = now.report;
-    double count = 0, sweeps = 0, missed = std::numeric_limits<double>::infinity();
-    for (std::size_t p = 0; p < condensation_->pieces().size(); ++p) {
-      const CondensedPiece& piece = condensation_->pieces()[p];
-      const PieceModes& modes = condensation_->modes(p);
-      const Eigen::Index r = piece.J.cols();
-      const ReducedMotion own{moved.motion.displacement.segment(piece.begin, r),
-                              moved.motion.velocity.segment(piece.begin, r)};
-      const VecX force = at.reduced.pieces[p].force_after(own).tail(modes.count);
-      const VecX speed = own.velocity.tail(modes.count);
-      const std::string name = condensation_->pieces().size() == 1 ? "" : fmt::format("{}/", p + 1);
-      for (Index k = 0; k < modes.count && count < kMostModeColumns; ++k, ++count)
-        report.extra[fmt::format("mode_energy/{}{}", name, k + 1)] =
-            0.5 * (speed[k] * speed[k] + force[k] * force[k] / modes.values[k]);
-      sweeps = std::max(sweeps, static_cast<double>(modes.sweeps));
-      if (modes.values.size() > modes.count) missed = std::min(missed, frequency(modes.values[modes.count]));
-    }
-    report.extra["mode_sweeps"] = sweeps;
-    if (std::isfinite(missed)) report.extra["followed_below"] = missed;  // [Hz]
-    report.extra["new_modes"] = condensation_->new_modes;
-  }
-
-  // What the choice of nodes and modes cannot follow, once, in the first step. Loads that are there at once
-  // move the quasistatic nodes at once.
-  void tell_missed(const Now& now, State& state) {
-    if (adaptivity_ || condensation_->pieces().size() > kMostPiecesTold) return;
-    auto phase = clock_.phase("modes");
-    Condensation::Missed missed;
-    try {
-      missed = condensation_->missed(memory(state).dynamic);
-    } catch (const Error&) {
-      ++now.report
-            .fallbacks["missed_frequency_unknown"];  // Lanczos did not converge: the run does not need it
-      return;
-    }
-    if (missed.node < 0) return;
-    now.report.extra["followed_below"] = missed.frequency;  // [Hz]
-    const Model& model = now.model;
-    const double drift = now.report.extra["drift"];
-    if (missed.frequency * now.in.h >= kStepsResolve) return;  // too fast to be seen
-    if (drift <= kSuddenDrift * model.size || options_.static_start) return;
-    const Vec3 p = model.mesh.rest[missed.node];
-    now.report.warnings.push_back(fmt::format(
-        "the dynamic nodes and modes follow what is slower than {:.3g} Hz; the rest, most of all body \"{}\" "
-        "at ({:.3g}, {:.3g}, {:.3g}), goes to its equilibrium at once, which the loads of the first step "
-        "have "
-        "moved by {:.2g} m. \"static_start\" begins there; more modes (method/dynamic) swing there",
-        missed.frequency, model.bodies[model.body_of_node[missed.node]].name, p.x(), p.y(), p.z(), drift));
   }
 
   void tell_liveliness(const Now& now, State& state) {
