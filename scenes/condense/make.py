@@ -56,7 +56,8 @@ def capsule(name, rho, edge, tests):
 
 
 # A hand whose fingers press on a bar one after the other, and leave it in another order. Each bone is trained by itself.
-def hand(name, tets, tests):
+# `squeeze`: after the end fingers close in on each other, two and two (by so much [rad]).
+def hand(name, tets, rho, tests, squeeze=0.0):
     press, cones = 0.5, []
     for z in (-0.3, -0.1, 0.1, 0.3):
         cones.append(((-0.55, 0, 0.9 * z), (-0.05, 0, z), 0.12, 0.11))
@@ -68,7 +69,8 @@ def hand(name, tets, tests):
         down, up = 0.3 + 0.3 * k, 2.4 - 0.25 * ((k + 2) % 4)  # [s]
         keys = lambda angle: [(0, (0, 0, 0)), (down, (0, 0, 0)), (down + 0.3, (0, 0, -angle)), (up, (0, 0, -angle)),
                               (up + 0.3, (0, 0, 0))]
-        bones.append(bone(finger + "-1", a, b, 0.03, "palm", (0.3, 0.2), keys(press)))
+        side = [(3.2, (0, 0, 0)), (3.6, (0, (-1, 1, -1, 1)[k] * squeeze, 0)), (4.0, (0, 0, 0))] if squeeze else []
+        bones.append(bone(finger + "-1", a, b, 0.03, "palm", (0.3, 0.2), keys(press) + side))
         bones.append(bone(finger + "-2", b, c, 0.03, finger + "-1", (0.25, 0.1), keys(0.15)))
     thumb = ((-0.4, 0, -0.3), (-0.12, -0.05, -0.56), (0.08, -0.08, -0.64))
     cones += [(thumb[0], thumb[1], 0.12, 0.085), (thumb[1], thumb[2], 0.085, 0.07)]
@@ -76,10 +78,11 @@ def hand(name, tets, tests):
                       [(0, (0, 0, 0)), (0.4, (0, 0.35, 0)), (2.4, (0, 0.35, 0)), (2.7, (0, 0, 0))]))
     write_shape(os.path.join(HERE, name), tets, 0.03, cones)
     write(name, {
-        "description": "A hand on ten bones presses on a bar finger by finger, and lets go in another order.",
+        "description": "A hand on ten bones presses on a bar finger by finger, and lets go in another order."
+                       + (" With body_contact and an end at 4 s fingers then press against each other." if squeeze else ""),
         "time": {"step": 0.033333333333333333, "end": 3},
         "gravity": [0, 0, 0],
-        "method": {"type": "condense", "training": "bones", "poses": 10, "modes": 40, "radius": 0.07},
+        "method": {"type": "condense", "training": "bones", "poses": 6 if squeeze else 10, "modes": 40, "radius": rho},
         "bodies": [{"name": "hand", "mesh": name + ".shape",
                     "material": {"model": "stable-neo-hookean", "young": 1e5, "poisson": 0.45}}],
         "bones": bones,
@@ -89,7 +92,7 @@ def hand(name, tets, tests):
 
 
 # A character walks on the spot; three walls crush its head and go away again, with dynamics.
-def character(name, tets, tests):
+def character(name, tets, rho, tests):
     hips, belly, chest, neck, crown = (0, 1.0, 0), (0, 1.25, 0), (0, 1.55, 0), (0, 1.85, 0), (0, 2.25, 0)
     cones = [(hips, belly, 0.24, 0.26), (belly, chest, 0.26, 0.28), (chest, neck, 0.26, 0.12),
              ((0, 2.15, 0), (0, 2.25, 0), 0.33, 0.33)]
@@ -125,7 +128,7 @@ def character(name, tets, tests):
         "description": "A character on seventeen bones walks on the spot while three walls crush its head and let it go.",
         "time": {"step": 0.016666666666666666, "end": 2},
         "gravity": [0, -9.81, 0],
-        "method": {"type": "condense", "integrator": "bdf1", "poses": 38, "modes": 40, "radius": 0.1},
+        "method": {"type": "condense", "integrator": "bdf1", "poses": 38, "modes": 40, "radius": rho},
         "damping": {"stiffness": 0.005},
         "bodies": [{"name": "character", "mesh": name + ".shape",
                     "material": {"model": "stable-neo-hookean", "young": 2e5, "poisson": 0.4}}],
@@ -140,5 +143,7 @@ if __name__ == "__main__":
     capsule("capsule", 0.25, 0.011, {"steps": 24, "elastic_energy": [35.67, 0.36], "inverted": 0})
     capsule("capsule-0.08", 0.08, 0.011, {"steps": 24, "elastic_energy": [35.67, 0.36], "inverted": 0})
     capsule("capsule-small", 0.25, 0.03, {"steps": 30, "max_displacement": [0.5548, 0.0055], "elastic_energy": [64.97, 0.65], "inverted": 0})
-    hand("hand-small", 8000, {"steps": 24, "elastic_energy": [68.33, 0.68], "inverted": 0})
-    character("character-small", 9000, {"steps": 66, "elastic_energy": [1035, 10], "inverted": 0})
+    hand("hand-small", 8000, 0.07, {"steps": 24, "elastic_energy": [66.43, 0.66], "inverted": 0})
+    character("character-small", 9000, 0.1, {"steps": 66, "elastic_energy": [1014.6, 10], "inverted": 0})
+    hand("hand", 458000, 0.09, {"steps": 12, "elastic_energy": [27.88, 0.28], "inverted": 0}, squeeze=0.14)
+    character("character", 123000, 0.15, {"steps": 30, "elastic_energy": [29.25, 0.29], "inverted": 0})
