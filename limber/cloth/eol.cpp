@@ -9,6 +9,8 @@
 namespace limber::cloth {
 namespace {
 
+constexpr double kAlongFeature = 0.7;  // cosine: edges that turn away further do not follow it
+
 Corners3 corners_at(const std::vector<Vec3>& values, const Tri& t) {
   return {values[at(t[0])], values[at(t[1])], values[at(t[2])]};
 }
@@ -54,7 +56,13 @@ EolGeometry eol_geometry(const Sheet& sheet, const ClothBody& body, const std::v
       const Vec2 d = (sheet.X[at(other)] - X).normalized();
       crease += (sheet.x[at(other)] - sheet.x[at(i)]).dot(eol.tangent) < 0 ? Vec2(-d) : d;
     }
-    if (crease.norm() < 1e-6) crease = g.F.transpose() * eol.tangent;  // no edge of it yet
+    // No edge of it yet, or short ones that turn away from the feature (three vertices of it in one
+    // triangle): as the material looks along the feature there.
+    const Vec3 seen_crease = g.F * crease;
+    if (crease.norm() < 1e-6 || std::abs(eol.tangent.dot(seen_crease)) < kAlongFeature * seen_crease.norm()) {
+      const Vec2 pulled_back = g.F.transpose() * eol.tangent;
+      if (pulled_back.norm() > 1e-6) crease = pulled_back;
+    }
     crease.normalize();
   }
   if (border.on(i)) {
@@ -180,8 +188,7 @@ void add_eol_bounds(const ClothPattern& pattern, std::span<const EolVertex> eol,
     problem.turned[at(e)] = 1;
     problem.bound[at(3 * e + 2)] = Bound::kHeld;
     for (int a = line ? 1 : 0; a < 2 && options.limit > 0; ++a) {
-      const double most = 1e3;  // where there is no end to the room [m]
-      const double back = std::min(g.room[0], most), ahead = std::min(g.room[1], most);
+      const double back = std::min(g.room[0], options.most), ahead = std::min(g.room[1], options.most);
       problem.bound[at(3 * e + a)] = Bound::kRange;
       problem.value[3 * e + a] = 0.5 * options.limit * (ahead - back) / h;
       problem.range[3 * e + a] = 0.5 * options.limit * (ahead + back) / h;

@@ -51,6 +51,7 @@ struct EolOptions {
   double flat = 1e-4;   // share of the diagonal that holds EOL vertices where the cloth is flat
   bool capstan = true;  // friction by the capstan limit; false: none here (filtered afterwards)
   double limit = 0.6;   // share of that room which sliding may take in a step
+  double most = 1e3;    // no more room than this, even where no triangle would be lost [m]
 };
 // Bounds, bases and friction of the EOL vertices; `A` and `b` of the problem get what the flat case needs.
 // Before turn_to_basis.

@@ -11,7 +11,8 @@ constexpr double kOnEdge = 1e-3;  // a least barycentric coordinate below: on th
 // Once on a feature, a vertex may come closer to the border than when it was put there, or it would go to and
 // fro.
 constexpr double kStay = 0.5;
-constexpr double kFold = 0.01;  // of the smallest edge: how high a fold over a wire begins
+constexpr double kSamePlace = 0.1;  // of the smallest edge: contacts of one feature that are one
+constexpr double kFold = 0.01;      // of the smallest edge: how high a fold over a wire begins
 
 }  // namespace
 
@@ -143,6 +144,13 @@ void FeatureInserter::put(const FeatureContact& c) {
     return;
   }
   const Tri tri = s().triangles[t];
+  // One of the feature is there already: two so close to each other move as one, and what is between them has
+  // no say in the step's matrix.
+  for (const Index v : tri)
+    if (feature(v) == c.feature && (s().X[v] - X).norm() < kSamePlace * o_.size) {
+      ++skipped_;
+      return;
+    }
   int least = 0, most = 0;
   for (int k = 1; k < 3; ++k) {
     if (w[k] < w[least]) least = k;

@@ -104,7 +104,8 @@ class Cloth final : public Stepper {
       problem_.guess = to_basis(problem_, system_.q);
       solution = solver_.solve(problem_, active_of(state));
       // Triangles that sliding would turn over: their vertices may slide half as far, in the end not at all.
-      for (int k = 0; solution.ok && k < kNarrowings && narrow(in.h, solution, k + 1 == kNarrowings); ++k) {
+      for (int k = 0; solution.ok && k < kMostNarrowings && narrow(in.h, solution, k + 1 >= kNarrowings);
+           ++k) {
         report.fallbacks["slide-again"] += 1;
         BoundSolution again = solver_.solve(problem_, solution.active);
         again.iterations += solution.iterations;
@@ -201,7 +202,7 @@ class Cloth final : public Stepper {
  private:
   static constexpr double kSlideShare = 0.3;  // of the smallest edge: what may slide in a part of a step
   static constexpr std::int64_t kMostParts = 32;
-  static constexpr int kNarrowings = 5;
+  static constexpr int kNarrowings = 5, kMostNarrowings = 12;
   static constexpr double kLeastAltitude = 0.03;  // of a triangle, of the smallest edge
   static constexpr double kLeastArea = 0.1;       // of a triangle, of what it had before the part
 

@@ -5,6 +5,9 @@
 namespace limber::cloth {
 namespace {
 
+// Of the smallest edge: steps are cut so that material slides by a third of it.
+constexpr double kMostRoom = 2;
+
 // The normal of the cloth at a vertex, times twice the area around it.
 Vec3 normal_at(const Sheet& sheet, Index vertex) {
   Vec3 sum = Vec3::Zero();
@@ -108,6 +111,7 @@ StepContacts set_bounds(const StepSituation& w, BoundProblem& problem) {
     }
     EolOptions eol;
     eol.capstan = !w.options.filter;
+    eol.most = kMostRoom * w.options.insert.size;
     add_eol_bounds(w.pattern, out.eol, out.geometry, w.in.h, eol, problem);
   } else if (w.options.mesh == ClothMesh::kConformal) {
     conformal_contacts(w, held, contacts);
