@@ -18,6 +18,7 @@
 #include <limber/core/parallel.hpp>
 #include <limber/core/types.hpp>
 #include <limber/io/mesh_io.hpp>
+#include <limber/material/own_energy.hpp>
 #include <limber/mesh/generate.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/sim/checkpoint.hpp>

@@ -40,10 +40,10 @@ int limber::command(int argc, char** argv) {
   app.footer("Exit codes: 0 done, 1 wrong usage, 2 invalid scene or mesh, 3 simulation failed, 4 files.");
   app.require_subcommand(0, 1);
   std::function<int()> action;
-  for (const auto add :
-       {add_run_command, add_live_command, add_train_command, add_view_command, add_compare_command,
-        add_render_command, add_export_command, add_check_command, add_list_command, add_info_command,
-        add_mesh_command, add_schema_command, add_bench_command, add_completion_command, add_man_command})
+  for (const auto add : {add_run_command, add_live_command, add_train_command, add_view_command,
+                         add_compare_command, add_render_command, add_export_command, add_jelly_command,
+                         add_check_command, add_list_command, add_info_command, add_mesh_command,
+                         add_schema_command, add_bench_command, add_completion_command, add_man_command})
     add(app, action);
   use_plain_help(app);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 namespace CLI {
 class App;
@@ -26,5 +27,9 @@ void add_train_command(CLI::App& app, std::function<int()>& action);
 void add_completion_command(CLI::App& app, std::function<int()>& action);
 void add_man_command(CLI::App& app, std::function<int()>& action);
 void add_bench_command(CLI::App& app, std::function<int()>& action);
+void add_jelly_command(CLI::App& app, std::function<int()>& action);
+
+// `limber run SCENE -o OUTPUT --overwrite`; its exit code.
+int run_scene(const std::string& scene, const std::string& output, bool view, bool quiet);
 
 }  // namespace limber

@@ -25,7 +25,7 @@ int export_command(ExportOptions o) {
   const ReplayReader reader(recording);
   if (const std::string damage = reader.damage(); !damage.empty())
     fmt::print(stderr, "limber: {}: {}\n", o.folder, damage);
-  const bool file = o.run.format == "glb" || o.run.format == "npz";
+  const bool file = o.run.format != "obj" && o.run.format != "ply" && o.run.format != "vtu";
   fs::path target = o.output;
   if (target.empty()) target = recording.parent_path() / (file ? "run." + o.run.format : o.run.format);
   if (isatty(STDERR_FILENO))
@@ -45,11 +45,13 @@ void add_export_command(CLI::App& app, std::function<int()>& action) {
   command->add_option("folder", o->folder, "Output folder of a run, or its replay.lmr")->required();
   command
       ->add_option("--format", o->run.format,
-                   "obj, ply (surface per frame), vtu (volume, with run.pvd), glb (animated), npz (NumPy)")
+                   "obj, ply (surface per frame), vtu (volume, with run.pvd), glb (animated), pc2, mdd "
+                   "(point caches), "
+                   "npz (NumPy)")
       ->required()
-      ->check(CLI::IsMember({"obj", "ply", "vtu", "glb", "npz"}));
+      ->check(CLI::IsMember({"obj", "ply", "vtu", "glb", "pc2", "mdd", "npz"}));
   command->add_option("-o,--output", o->output,
-                      "Folder (obj, ply, vtu) or file (glb, npz); default: in the run's folder");
+                      "Folder (obj, ply, vtu) or file (others); default: in the run's folder");
   command->add_option("--fields", o->run.fields, "Only these fields, separated by commas")->delimiter(',');
   command->add_option("--body", o->run.body, "Only this body");
   command->add_flag("--each-body", o->run.each_body, "Every body for itself");

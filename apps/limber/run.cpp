@@ -281,6 +281,16 @@ int run(RunOptions o) {
 
 }  // namespace
 
+int run_scene(const std::string& scene, const std::string& output, bool view, bool quiet) {
+  RunOptions o;
+  o.scene = scene;
+  o.output = output;
+  o.overwrite = true;
+  o.view = view;
+  o.quiet = quiet;
+  return run(std::move(o));
+}
+
 void add_run_command(CLI::App& app, std::function<int()>& action) {
   CLI::App* command = app.add_subcommand("run", "Simulate a scene and record the run");
   auto o = std::make_shared<RunOptions>();

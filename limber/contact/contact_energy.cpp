@@ -99,27 +99,41 @@ ContactEnergy::Revision ContactEnergy::revise_friction(const VecX& x) {
   return out;
 }
 
+Vec3 ContactEnergy::force_at(const Candidate& a, const Vec3& xi, double& energy) const {
+  const auto o = static_cast<std::size_t>(a.obstacle);
+  const double slip = g_ * slip_speed_;
+  const SurfacePoint at = closest_point(model_.obstacles[o], placement_[o], xi);
+  const double gap = std::min(0.0, at.distance), damping = damping_ * a.stiffness / g_;
+  const Ramp deeper = ramp(at.distance - a.start, slip);
+  energy += 0.5 * a.stiffness * gap * gap + damping * deeper.value;
+  Vec3 force = -(a.stiffness * gap + damping * deeper.first) * at.n;
+  if (a.limit > 0) {
+    const Vec3 u = tangent(a.n) * (xi - a.origin);
+    const Ramp s = slide(u.norm(), slip);
+    energy += a.limit * s.value;
+    force -= a.limit * s.first * u;
+  }
+  return force;
+}
+
 double ContactEnergy::add_force(const VecX& x, VecX& f) const {
   double energy = 0;
-  const double slip = g_ * slip_speed_;
   for (const Candidate& a : candidates_) {
-    const auto o = static_cast<std::size_t>(a.obstacle);
     const Vec3 xi = node(x, a.node);
     if (a.limit == 0 && a.clear(xi)) continue;
-    const SurfacePoint at = closest_point(model_.obstacles[o], placement_[o], xi);
-    const double gap = std::min(0.0, at.distance), damping = damping_ * a.stiffness / g_;
-    const Ramp deeper = ramp(at.distance - a.start, slip);
-    energy += 0.5 * a.stiffness * gap * gap + damping * deeper.value;
-    Vec3 force = -(a.stiffness * gap + damping * deeper.first) * at.n;
-    if (a.limit > 0) {
-      const Vec3 u = tangent(a.n) * (xi - a.origin);
-      const Ramp s = slide(u.norm(), slip);
-      energy += a.limit * s.value;
-      force -= a.limit * s.first * u;
-    }
-    node(f, a.node) += force;
+    node(f, a.node) += force_at(a, xi, energy);
   }
   return energy;
+}
+
+void ContactEnergy::list_forces(const VecX& x, std::vector<ContactForce>& out) const {
+  double energy = 0;
+  for (const Candidate& a : candidates_) {
+    const Vec3 xi = node(x, a.node);
+    if (a.limit == 0 && a.clear(xi)) continue;
+    const Vec3 force = force_at(a, xi, energy);
+    if (!force.isZero(0)) out.push_back({a.node, a.obstacle, force});
+  }
 }
 
 void ContactEnergy::add_stiffness(const VecX& x, BlockMatrix& A) const {

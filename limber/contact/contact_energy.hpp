@@ -13,6 +13,7 @@
 // gap's own second derivative is left out of the stiffness, which is positive semi-definite for it.
 #pragma once
 
+#include <limber/contact/contact_force.hpp>
 #include <limber/contact/detect.hpp>
 #include <limber/linalg/block_matrix.hpp>
 
@@ -33,6 +34,8 @@ class ContactEnergy {
 
   // Energy at x [J]; adds the force to f [N].
   double add_force(const VecX& x, VecX& f) const;
+  // The forces at x one by one, for output.
+  void list_forces(const VecX& x, std::vector<ContactForce>& out) const;
   // Adds the stiffness at x to A's diagonal blocks.
   void add_stiffness(const VecX& x, BlockMatrix& A) const;
 
@@ -63,6 +66,9 @@ class ContactEnergy {
     double clearance = 0;  // [m]
     bool clear(const Vec3& x) const { return (x - expected).squaredNorm() < clearance * clearance; }
   };
+
+  // Force on a node at xi [N]; adds its energy [J].
+  Vec3 force_at(const Candidate& a, const Vec3& xi, double& energy) const;
 
   // How far a node was from an obstacle that stands still when it was last looked at. It cannot be nearer now
   // by more than it has moved.

@@ -2,6 +2,7 @@
 #include <limber/fem/elements_impl.hpp>
 #include <limber/material/lame.hpp>
 #include <limber/material/membrane.hpp>
+#include <limber/material/own_energy.hpp>
 #include <limber/mesh/geometry.hpp>
 
 #include <fmt/core.h>
@@ -63,6 +64,15 @@ void check_material(const ElementMaterial& m, ElementKind kind, std::size_t e) {
   if (m.poisson < material::least_poisson(m.model))
     fail(e, fmt::format("poisson: found {}, expected at least {} for this material model", m.poisson,
                         material::least_poisson(m.model)));
+  if ((m.model == MaterialModel::kInvariants) != (m.energy != nullptr))
+    fail(e, "its material has an energy of the invariants and another model, or neither");
+  if (m.energy && is_sheet(kind)) fail(e, "an energy of the invariants is for solids, not for cloth");
+  if (m.energy) {
+    const material::Lame l = material::lame(m.young, m.poisson);
+    if (const std::string why = material::rest_misfit(material::rest_state(*m.energy, l.mu, l.lambda));
+        !why.empty())
+      fail(e, fmt::format("energy: {}", why));
+  }
   if (!(m.density > 0) || !std::isfinite(m.density))
     fail(e, fmt::format("density: found {} kg/m^3, expected a finite number > 0", m.density));
   if (has_thickness(kind) && (!(m.thickness > 0) || !std::isfinite(m.thickness)))
@@ -151,9 +161,25 @@ std::vector<std::uint64_t> morton_keys(const ElementInput& input) {
   return key;
 }
 
-auto batch_key(const ElementInput& input, Index e) {
+// Energies in the order of their first element, -1: none. Addresses would sort differently from run to run.
+std::vector<Index> energy_numbers(const ElementInput& input) {
+  std::vector<Index> out;
+  std::vector<const material::InvariantEnergy*> known;
+  for (const ElementMaterial& m : input.material) {
+    if (!m.energy) {
+      out.push_back(-1);
+      continue;
+    }
+    const auto found = std::find(known.begin(), known.end(), m.energy.get());
+    out.push_back(static_cast<Index>(found - known.begin()));
+    if (found == known.end()) known.push_back(m.energy.get());
+  }
+  return out;
+}
+
+auto batch_key(const ElementInput& input, const std::vector<Index>& energy, Index e) {
   const ElementMaterial& m = input.material[e];
-  return std::make_tuple(input.kind(e), m.model, m.fibre);
+  return std::make_tuple(input.kind(e), m.model, m.fibre, energy[e]);
 }
 
 void fill_lane(const ElementInput& input, const Elements& out, Index e, int lane, bool real, Batch& batch,
@@ -177,17 +203,20 @@ void fill_lane(const ElementInput& input, const Elements& out, Index e, int lane
 }
 
 // Batches of the elements order[begin, end): by kind, and along the curve in each kind.
-void make_batches(const ElementInput& input, std::span<Index> order, Elements& out) {
-  std::stable_sort(order.begin(), order.end(),
-                   [&](Index a, Index b) { return batch_key(input, a) < batch_key(input, b); });
+void make_batches(const ElementInput& input, const std::vector<Index>& energy, std::span<Index> order,
+                  Elements& out) {
+  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) {
+    return batch_key(input, energy, a) < batch_key(input, energy, b);
+  });
   for (std::size_t begin = 0; begin < order.size();) {
     std::size_t end = begin + 1;
     while (end < order.size() && end < begin + kBatch &&
-           batch_key(input, order[end]) == batch_key(input, order[begin]))
+           batch_key(input, energy, order[end]) == batch_key(input, energy, order[begin]))
       ++end;
     Batch batch{};
     FibreBatch fibres{};
-    std::tie(batch.kind, batch.model, batch.fibre) = batch_key(input, order[begin]);
+    std::tie(batch.kind, batch.model, batch.fibre, std::ignore) = batch_key(input, energy, order[begin]);
+    batch.energy = input.material[order[begin]].energy.get();
     batch.count = static_cast<std::uint8_t>(end - begin);
     for (int lane = 0; lane < kBatch; ++lane) {
       const std::size_t i = begin + static_cast<std::size_t>(lane);
@@ -308,6 +337,7 @@ std::shared_ptr<const Elements> make_elements(const ElementInput& input) {
   out->pattern = std::make_shared<const BlockPattern>(make_block_pattern(out->nodes, input.elements));
 
   const std::vector<std::uint64_t> key = morton_keys(input);
+  const std::vector<Index> energy = energy_numbers(input);
   std::vector<Index> order(n);
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return key[a] < key[b]; });
@@ -315,7 +345,7 @@ std::shared_ptr<const Elements> make_elements(const ElementInput& input) {
   for (std::size_t begin = 0; begin < n; begin += size) {
     Chunk chunk{};
     chunk.batch_begin = static_cast<Index>(out->batch.size());
-    make_batches(input, std::span(order).subspan(begin, std::min(size, n - begin)), *out);
+    make_batches(input, energy, std::span(order).subspan(begin, std::min(size, n - begin)), *out);
     chunk.batch_end = static_cast<Index>(out->batch.size());
     out->chunk.push_back(chunk);
   }

@@ -33,8 +33,9 @@ struct Batch {
   FibreModel fibre;
   ElementKind kind;
   std::uint8_t count;
-  Index fibres;     // entry of Elements::fibres, -1: none
-  PerElement B[9];  // column-major [1/m]
+  Index fibres;                             // entry of Elements::fibres, -1: none
+  const material::InvariantEnergy* energy;  // of MaterialModel::kInvariants; Elements::material owns it
+  PerElement B[9];                          // column-major [1/m]
   PerElement volume, mu, lambda;
   Index node[4][kBatch];  // a triangle repeats its first node
   Index element[kBatch];  // number in the input

@@ -177,7 +177,7 @@ void run_batches(const Reading& in, Index begin, Index end, const Sums& sums, Ou
       const M3<Pack> B = shape_gradients(part);
       const ElementData<Pack> e = element_data(in, part, B);
       const M3<Pack> F = deformation_gradient(gather_edges(part, in.x), B, part.batch.kind);
-      material::with_model(part.batch.model, e.mu, e.lambda, [&](const auto& model) {
+      material::with_model(part.batch.model, part.batch.energy, e.mu, e.lambda, [&](const auto& model) {
         run_part<work>(model, in, part, e, F, sums, energy[p], outcome);
       });
     }
@@ -220,9 +220,9 @@ void all_strains(const Reading& in, Index begin, Index end, double* out) {
 void all_densities(const Reading& in, Index begin, Index end, double* out) {
   for_each_part(in, begin, end, [&](const Part& part, const M3<Pack>& B, const M3<Pack>& F) {
     const ElementData<Pack> e = element_data(in, part, B);
-    const Pack psi = material::with_model(part.batch.model, e.mu, e.lambda, [&](const auto& model) {
-      return element_psi(model, part.batch.fibre, e, F);
-    });
+    const Pack psi =
+        material::with_model(part.batch.model, part.batch.energy, e.mu, e.lambda,
+                             [&](const auto& model) { return element_psi(model, part.batch.fibre, e, F); });
     store<1>(part, &psi, out);
   });
 }
@@ -255,7 +255,7 @@ void product_batches(const Reading& in, const double* v, Index begin, Index end,
     const Batch& batch = part.batch;
     const ElementData<Pack> e = element_data(in, part, B);
     V3<Pack> y[3];
-    material::with_model(batch.model, e.mu, e.lambda, [&](const auto& model) {
+    material::with_model(batch.model, batch.energy, e.mu, e.lambda, [&](const auto& model) {
       element_stiffness_product(model, batch.fibre, batch.kind, in.projection == Projection::kPsd, e, F,
                                 element_svd(F, B, batch.kind), gather_edges(part, v), y);
     });

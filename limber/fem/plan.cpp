@@ -69,7 +69,7 @@ class BatchWriter {
   void add(const Batch& from, int lane, Index element, double weight, const Renumbering& node,
            std::span<const std::uint16_t> new_node, std::span<const std::uint16_t> new_block) {
     if (count_ == kBatch || (count_ > 0 && (from.kind != batch_.kind || from.model != batch_.model ||
-                                            from.fibre != batch_.fibre)))
+                                            from.fibre != batch_.fibre || from.energy != batch_.energy)))
       close();
     if (count_ == 0) {
       batch_ = Batch{};
@@ -77,6 +77,7 @@ class BatchWriter {
       batch_.kind = from.kind;
       batch_.model = from.model;
       batch_.fibre = from.fibre;
+      batch_.energy = from.energy;
     }
     const int to = count_++;
     for (int i = 0; i < 9; ++i) batch_.B[i][to] = from.B[i][lane];

@@ -11,6 +11,7 @@
 
 #include <limber/core/build_info.hpp>
 #include <limber/core/types.hpp>
+#include <limber/io/textured_surface.hpp>
 #include <limber/mesh/mesh.hpp>
 
 #include <limber/io/boxed_json.hpp>
@@ -76,6 +77,14 @@ struct ReplayHeader {
   std::vector<ReplayObstacle> obstacles;
 };
 
+// A surface that the elements of a body carry: its points are weighted sums of the nodes of one element each.
+struct ReplaySurface {
+  std::string body;
+  TexturedSurface surface;     // points in the rest shape
+  std::vector<Index> element;  // of every point
+  std::vector<float> weight;   // four for every point
+};
+
 // What is constant between two topology changes.
 struct ReplayTopology {
   std::int64_t step = 0;      // the step from which it holds
@@ -90,10 +99,15 @@ struct ReplayTopology {
   // Of a reduced method: the functions that displacements are sums of, one row a node; empty: there are none.
   std::vector<float> basis;
   Index functions = 0;
+  std::vector<ReplaySurface> surfaces;  // shown in place of their bodies
 
   Index node_count() const { return static_cast<Index>(rest.size() / 3); }
   Index element_count() const { return static_cast<Index>(elements.size()); }
 };
+
+// Where the points of a carried surface are in a frame, three numbers each [m].
+std::vector<float> carried_points(const ReplaySurface& surface, const ReplayTopology& topology,
+                                  const std::vector<float>& x);
 
 struct ReplayFrame {
   double t = 0;           // [s]

@@ -101,6 +101,33 @@ void put_fields(std::string& out, const std::vector<ReplayField>& fields, std::s
   }
 }
 
+void put_surface(std::string& out, const ReplaySurface& r, int level) {
+  const TexturedSurface& s = r.surface;
+  const auto numbers = [&](const auto& points, int width) {
+    std::vector<float> flat;
+    for (const auto& p : points)
+      for (int d = 0; d < width; ++d) flat.push_back(static_cast<float>(p[d]));
+    put_array(out, Type::kFloat, reinterpret_cast<const char*>(flat.data()), flat.size(), level);
+  };
+  const auto indices = [&](const std::vector<Index>& values) {
+    put_array(out, Type::kInt, reinterpret_cast<const char*>(values.data()), values.size(), level);
+  };
+  put_string(out, r.body);
+  numbers(s.points, 3);
+  numbers(s.uv, 2);
+  for (const auto* list :
+       {&s.face_begin, &s.corner_point, &s.corner_uv, &s.corner_normal, &s.face_material, &r.element})
+    indices(*list);
+  put_array(out, Type::kFloat, reinterpret_cast<const char*>(r.weight.data()), r.weight.size(), level);
+  put(out, static_cast<std::uint32_t>(s.materials.size()));
+  for (const SurfaceMaterial& m : s.materials) {
+    put_string(out, m.name);
+    for (int d = 0; d < 3; ++d) put(out, m.color[d]);
+    put_string(out, m.image_name);
+    put_string(out, m.image);
+  }
+}
+
 std::string rows_payload(const std::vector<ReplayRow>& rows) {
   std::string out;
   put(out, static_cast<std::uint32_t>(rows.size()));
@@ -186,6 +213,47 @@ std::vector<ReplayField> Cursor::fields(std::size_t count) {
     if (f.components < 1 || f.values.size() != static_cast<std::size_t>(f.components) * count)
       damaged("a field with a wrong length");
   }
+  return out;
+}
+
+ReplaySurface Cursor::surface(const std::vector<Tet>& elements) {
+  ReplaySurface out;
+  TexturedSurface& s = out.surface;
+  out.body = string();
+  const std::vector<float> points = floats(), uv = floats();
+  if (points.size() % 3 != 0 || uv.size() % 2 != 0) damaged("a surface with a wrong length");
+  for (std::size_t i = 0; i < points.size(); i += 3)
+    s.points.emplace_back(points[i], points[i + 1], points[i + 2]);
+  for (std::size_t i = 0; i < uv.size(); i += 2) s.uv.emplace_back(uv[i], uv[i + 1]);
+  for (auto* list :
+       {&s.face_begin, &s.corner_point, &s.corner_uv, &s.corner_normal, &s.face_material, &out.element})
+    *list = indices();
+  out.weight = floats();
+  s.materials.resize(bounded(get<std::uint32_t>(), 36));
+  for (SurfaceMaterial& m : s.materials) {
+    m.name = string();
+    for (int d = 0; d < 3; ++d) m.color[d] = get<double>();
+    m.image_name = string();
+    m.image = string();
+  }
+  const auto inside = [](const std::vector<Index>& list, Index lowest, std::size_t limit) {
+    for (const Index i : list)
+      if (i < lowest || i >= static_cast<Index>(limit)) damaged("a surface with an index outside its range");
+  };
+  const std::size_t corners = s.corner_point.size();
+  if (s.face_begin.empty() || s.face_begin.front() != 0 ||
+      s.face_begin.back() != static_cast<Index>(corners) || s.corner_uv.size() != corners ||
+      s.corner_normal.size() != corners || s.face_material.size() + 1 != s.face_begin.size() ||
+      out.element.size() != s.points.size() || out.weight.size() != 4 * s.points.size())
+    damaged("a surface with a wrong length");
+  for (std::size_t f = 0; f + 1 < s.face_begin.size(); ++f)
+    if (s.face_begin[f + 1] < s.face_begin[f] + 3) damaged("a surface with a wrong face");
+  inside(s.corner_point, 0, s.points.size());
+  inside(s.corner_uv, -1, s.uv.size());
+  inside(s.face_material, -1, s.materials.size());
+  inside(out.element, 0, elements.size());
+  for (const Index e : out.element)
+    if (elements[static_cast<std::size_t>(e)][3] < 0) damaged("a surface on an element that cannot carry it");
   return out;
 }
 
@@ -281,3 +349,22 @@ ReplayHeader parse_header(const std::string& text) {
 }
 
 }  // namespace limber::replay
+
+namespace limber {
+
+std::vector<float> carried_points(const ReplaySurface& s, const ReplayTopology& t,
+                                  const std::vector<float>& x) {
+  std::vector<float> out(3 * s.element.size(), 0.0f);
+  for (std::size_t i = 0; i < s.element.size(); ++i) {
+    const Tet& nodes = t.elements[static_cast<std::size_t>(s.element[i])];
+    for (std::size_t d = 0; d < 3; ++d) {
+      double sum = 0;
+      for (std::size_t c = 0; c < 4; ++c)
+        sum += double(s.weight[4 * i + c]) * double(x[3 * static_cast<std::size_t>(nodes[c]) + d]);
+      out[3 * i + d] = static_cast<float>(sum);
+    }
+  }
+  return out;
+}
+
+}  // namespace limber

@@ -46,6 +46,8 @@ void put_doubles(std::string& out, const std::vector<double>& values, int level)
 void put_fields(std::string& out, const std::vector<ReplayField>& fields, std::size_t count, const char* of,
                 int level);
 
+void put_surface(std::string& out, const ReplaySurface& surface, int level);
+
 template <std::size_t N>
 void put_indices(std::string& out, const std::vector<std::array<Index, N>>& values, int level) {
   put_array(out, Type::kInt, reinterpret_cast<const char*>(values.data()), N * values.size(), level);
@@ -89,6 +91,7 @@ class Cursor {
     return out;
   }
   std::vector<ReplayField> fields(std::size_t count);
+  ReplaySurface surface(const std::vector<Tet>& elements);
   bool at_end() const { return at_ == data_.size(); }
   // A count of items that take at least `bytes` each: no more than can still follow.
   std::size_t bounded(std::size_t count, std::size_t bytes) const {

@@ -205,9 +205,13 @@ ReplayTopology ReplayReader::topology(Index i) const {
     if (!c.at_end()) {
       t.functions = c.get<Index>();
       t.basis = c.floats();
-      if (t.functions <= 0 || t.functions >= n ||
+      if (t.functions < 0 || (t.functions > 0 && t.functions >= n) ||
           t.basis.size() != static_cast<std::size_t>(n) * static_cast<std::size_t>(t.functions))
         damaged("a basis with a wrong length");
+    }
+    if (!c.at_end()) {
+      t.surfaces.resize(c.bounded(c.get<std::uint32_t>(), 64));
+      for (ReplaySurface& s : t.surfaces) s = c.surface(t.elements);
     }
     return t;
   });

@@ -112,10 +112,12 @@ void ReplayWriter::add_topology(const ReplayTopology& t) {
   for (const std::string& r : t.regions) put_string(out, r);
   put_fields(out, t.node_fields, n, "node", level_);
   put_fields(out, t.element_fields, t.elements.size(), "element", level_);
-  if (t.functions > 0) {
+  if (t.functions > 0 || !t.surfaces.empty()) {
     put(out, t.functions);
     put_array(out, Type::kFloat, reinterpret_cast<const char*>(t.basis.data()), t.basis.size(), level_);
   }
+  if (!t.surfaces.empty()) put(out, static_cast<std::uint32_t>(t.surfaces.size()));
+  for (const ReplaySurface& s : t.surfaces) put_surface(out, s, level_);
   write_chunk(kTopology, out);
   ++topologies_;
   nodes_ = t.node_count();

@@ -41,7 +41,7 @@ Enum parse(const char* text, const Enum (&known)[n], const char* what) {
 
 double psi(const ElementMaterial& m, const Mat3& F, double activation) {
   const Lame l = lame(m.young, m.poisson);
-  double e = with_model(m.model, l.mu, l.lambda,
+  double e = with_model(m.model, m.energy.get(), l.mu, l.lambda,
                         [&](const auto& model) { return model_psi(model, from_eigen(F), decompose(F)); });
   if (m.fibre != FibreModel::kNone)
     e += fibre_terms(m.fibre, m.fibre_stiffness, from_eigen(F) * scaled_direction(m, activation)).psi;
@@ -50,7 +50,7 @@ double psi(const ElementMaterial& m, const Mat3& F, double activation) {
 
 Mat3 pk1(const ElementMaterial& m, const Mat3& F, double activation) {
   const Lame l = lame(m.young, m.poisson);
-  Mat3 P = to_eigen(with_model(m.model, l.mu, l.lambda, [&](const auto& model) {
+  Mat3 P = to_eigen(with_model(m.model, m.energy.get(), l.mu, l.lambda, [&](const auto& model) {
     return model_pk1(model, from_eigen(F), decompose(F));
   }));
   if (m.fibre != FibreModel::kNone) {
@@ -64,7 +64,7 @@ Mat3 pk1(const ElementMaterial& m, const Mat3& F, double activation) {
 Mat9 dpk1(const ElementMaterial& m, const Mat3& F, double activation, bool projected) {
   const Lame l = lame(m.young, m.poisson);
   const Svd<double> d = decompose(F);
-  const Principal<double> H = with_model(m.model, l.mu, l.lambda, [&](const auto& model) {
+  const Principal<double> H = with_model(m.model, m.energy.get(), l.mu, l.lambda, [&](const auto& model) {
     Principal<double> h = model.principal(d.s);
     if (projected) project(h, model.kScalingIsPsd);
     return h;
@@ -112,6 +112,8 @@ const char* name(MaterialModel model) {
       return "arap";
     case MaterialModel::kStVenantKirchhoff:
       return "st-venant-kirchhoff";
+    case MaterialModel::kInvariants:
+      return "energy";
   }
   return "";
 }

@@ -1,5 +1,7 @@
 #include <limber/core/error.hpp>
+#include <limber/material/evaluate.hpp>
 #include <limber/material/lame.hpp>
+#include <limber/material/own_energy.hpp>
 
 #include <fmt/core.h>
 
@@ -29,6 +31,10 @@ double least_poisson(MaterialModel model) {
     default:
       return -1;
   }
+}
+
+double least_poisson(const std::string& name) {
+  return find_own_energy(name) ? -1.0 : least_poisson(parse_material_model(name.c_str()));
 }
 
 }  // namespace limber::material

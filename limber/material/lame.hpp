@@ -3,6 +3,8 @@
 
 #include <limber/material/material.hpp>
 
+#include <string>
+
 namespace limber::material {
 
 struct Lame {
@@ -19,5 +21,7 @@ Lame lame(double young, double poisson);
 // rest shape), shrinks (with the logarithm: to half its size, from about -0.89 on) or grows without end
 // (fixed co-rotated).
 double least_poisson(MaterialModel model);
+// Of the model of this name in scene files; -1 for one that a program has added.
+double least_poisson(const std::string& name);
 
 }  // namespace limber::material

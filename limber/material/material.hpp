@@ -3,7 +3,13 @@
 
 #include <limber/core/types.hpp>
 
+#include <memory>
+
 namespace limber {
+
+namespace material {
+struct InvariantEnergy;
+}
 
 enum class MaterialModel {
   kStableNeoHookean,  // "stable-neo-hookean": mu/2 (Ic - 3) + L/2 (J - a)^2, L = lambda + mu, a = 1 + mu/L;
@@ -13,6 +19,7 @@ enum class MaterialModel {
   kFixedCorotated,       // "fixed-corotated": mu |S - I|^2 + lambda/2 (J - 1)^2
   kArap,                 // "arap": mu |F - R|^2 (no resistance to volume change beyond it)
   kStVenantKirchhoff,    // "st-venant-kirchhoff": mu |E|^2 + lambda/2 tr(E)^2, E Green strain
+  kInvariants,           // ElementMaterial::energy: a formula of the scene, or a program's own
 };
 
 enum class FibreModel {
@@ -34,6 +41,7 @@ struct ElementMaterial {
   double fibre_stiffness = 0;            // k [Pa]
   Vec3 fibre_direction = Vec3::UnitX();  // unit vector in the rest shape
   Index activation_channel = -1;         // which entry of StepInput::activation drives it; -1: none
+  std::shared_ptr<const material::InvariantEnergy> energy = {};  // of kInvariants
 };
 
 }  // namespace limber

@@ -4,6 +4,7 @@
 #include <limber/material/arap.hpp>
 #include <limber/material/corotational.hpp>
 #include <limber/material/fixed_corotated.hpp>
+#include <limber/material/invariants.hpp>
 #include <limber/material/material.hpp>
 #include <limber/material/st_venant_kirchhoff.hpp>
 #include <limber/material/stable_neo_hookean.hpp>
@@ -13,7 +14,7 @@
 
 namespace limber::material {
 
-// Calls fn(model object) for the model with the given Lame constants.
+// Calls fn(model object) for the built-in model with the given Lame constants.
 template <class T, class Fn>
 decltype(auto) with_model(MaterialModel model, const T& mu, const T& lambda, Fn&& fn) {
   switch (model) {
@@ -28,9 +29,18 @@ decltype(auto) with_model(MaterialModel model, const T& mu, const T& lambda, Fn&
     case MaterialModel::kStVenantKirchhoff:
       return std::forward<Fn>(fn)(StVenantKirchhoff<T>(mu, lambda));
     case MaterialModel::kStableNeoHookean:
+    case MaterialModel::kInvariants:  // not among these
       break;
   }
   return std::forward<Fn>(fn)(StableNeoHookean<T>(mu, lambda));
+}
+
+// Calls fn(model object) for the model with the given Lame constants. `energy`: of kInvariants, else null.
+template <class T, class Fn>
+decltype(auto) with_model(MaterialModel model, const InvariantEnergy* energy, const T& mu, const T& lambda,
+                          Fn&& fn) {
+  if (model == MaterialModel::kInvariants) return std::forward<Fn>(fn)(Invariants<T>{energy, mu, lambda});
+  return with_model(model, mu, lambda, std::forward<Fn>(fn));
 }
 
 // For a call to a model that does not use the singular values.

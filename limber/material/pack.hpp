@@ -41,6 +41,11 @@ LIMBER_SCALAR T vmax(T a, T b) {
   return select(a > b, a, b);
 }
 
+// Lanes one by one, for what cannot be done to all at once.
+LIMBER_SCALAR int lanes_of(double) { return 1; }
+LIMBER_SCALAR double lane_of(double a, int) { return a; }
+LIMBER_SCALAR void set_lane(double& a, int, double value) { a = value; }
+
 inline namespace LIMBER_PACK_NAMESPACE {
 
 #if defined(__AVX512F__)
@@ -168,6 +173,10 @@ inline void transpose(Pack p[kLanes]) {
         [](auto a, auto b) { return __builtin_shufflevector(a, b, 2, 3, 6, 7); });
 #endif
 }
+
+inline int lanes_of(const Pack&) { return kLanes; }
+inline double lane_of(const Pack& a, int lane) { return a[lane]; }
+inline void set_lane(Pack& a, int lane, double value) { a.set(lane, value); }
 
 inline Pack vexp(Pack a) {
   for (int i = 0; i < kLanes; ++i) a.set(i, std::exp(a[i]));

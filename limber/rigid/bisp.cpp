@@ -196,6 +196,13 @@ class Bisp {
     VecX friction;
     multiply_Jt(m_, motion_, f_beta_, friction);
     solve_rows(b_ + friction, kLooseInertia);
+    joint_impulses();
+    distribute();
+    return f_alpha_;
+  }
+
+  // f_alpha_ of the velocities v_.
+  void joint_impulses() {
     multiply_J(m_, motion_, v_, phi_);
     if (inertia_) {
       // So that M phi - p0_ below is the momentum that the link has gained, less the impulse of known forces.
@@ -217,8 +224,6 @@ class Bisp {
     add_row_impulses(rows_, s_.published ? maximal_impulses() : lambda_, outside);
     f_alpha_ -= outside;
     outside_ = outside;
-    distribute();
-    return f_alpha_;
   }
 
   // Eq. 3.8b in its dual form: the impulses of the external rows on links that no joint holds.
@@ -245,13 +250,17 @@ class Bisp {
   }
 
   // Sections 3.3.2.2 and 3.3.2.3: reactions per joint, then impulses at its contact points.
-  void distribute() {
+  void gather_reactions() {
     reaction_ = f_alpha_;
     for (Index i = m_.size() - 1; i >= 0; --i) {
       const Index parent = m_.joints[at(i)].parent_link;
       if (parent >= 0)
         reaction_.segment<6>(6 * parent) += to_parent(motion_.links[at(i)].arm, reaction_.segment<6>(6 * i));
     }
+  }
+
+  void distribute() {
+    gather_reactions();
     pressure_.resize(surfaces_.size());
     for (std::size_t i = 0; i < surfaces_.size(); ++i) {
       const InnerSurface& s = surfaces_[i];
@@ -521,6 +530,14 @@ class Bisp {
       } else {
         state_.friction = beta_.head(inner_unknowns());
       }
+    }
+    if (s_.reactions && !s_.published) {
+      if (!rubs) f_beta_ = VecX::Zero(6 * m_.size());
+      joint_impulses();
+      gather_reactions();
+      out.joint_force.resize(3 * m_.size());
+      for (Index i = 0; i < m_.size(); ++i)
+        out.joint_force.segment<3>(3 * i) = reaction_.segment<3>(6 * i + 3) / h;
     }
     if (inertia_)
       state_.q = VecX(inertia_->q1());

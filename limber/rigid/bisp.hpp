@@ -33,6 +33,7 @@ struct StepSettings {
   qp::StaggeredOptions staggered;
   FrictionSpace space = FrictionSpace::kReduced;
   bool published = false;        // Eqs. 3.5, 3.7 and 3.8 as printed; implies kMaximal
+  bool reactions = false;        // report the forces of all joints (not when published)
   double regularisation = 1e-6;  // epsilon of Eq. 3.7, only when published; in the units of the scene
 };
 
@@ -60,6 +61,7 @@ struct StepOutcome {
   VecX dry_friction;    // per velocity: torque of dry friction [N m or N]
   VecX contact_normal;  // per contact: impulse / h [N]
   std::vector<double> load;  // per inner surface: sum of |multipliers| / h [N]
+  VecX joint_force;  // per joint, three numbers: its force on its child, without motors [N]; where asked for
   double friction_work = 0;  // on the mechanism during the step, negative [J]
   double motor_work = 0;     // [J]
 };

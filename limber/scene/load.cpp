@@ -212,7 +212,7 @@ class References {
     method_fits();
     collect_names("/activations", activations_);
     bones_fit();
-    for (const char* list : {"/constraints", "/bones", "/forces", "/events", "/attachments"})
+    for (const char* list : {"/constraints", "/bones", "/forces", "/events", "/attachments", "/probes"})
       each(list, [&](Json& item, const std::string& pointer) {
         if (!is_setting(item)) body_of(item, pointer);
       });
@@ -223,6 +223,7 @@ class References {
         for (std::size_t i = 0; i < body["regions"].size(); ++i)
           fibre_channel(body["regions"][i], fmt::format("{}/regions/{}", pointer, i));
     });
+    probes_fit();
     each("/output/bodies", [&](Json& name, const std::string& pointer) { known_body(name, pointer); });
   }
 
@@ -349,6 +350,15 @@ class References {
     if (!can.cuts && any("bodies") && cuts)
       problem("/events",
               fmt::format("\"{}\" does not cut bodies; remove the events, or choose another method", name));
+    const Json::json_pointer fields("/output/fields");
+    if (can.bending && scene_.contains(fields) && scene_[fields].is_array())
+      for (std::size_t i = 0; i < scene_[fields].size(); ++i)
+        if (scene_[fields][i] == "reaction")
+          problem(fmt::format("/output/fields/{}", i),
+                  fmt::format(
+                      "the method \"{}\" has forces of bending and sliding that reactions do not see; leave "
+                      "\"reaction\" out",
+                      name));
     if (method.check)
       method.check(scene_,
                    [&](const std::string& pointer, const std::string& what) { problem(pointer, what); });
@@ -374,6 +384,25 @@ class References {
     else if (names.size() > 1)
       problem(pointer, fmt::format("\"body\" is missing: there are several; expected one of \"{}\"",
                                    joined(names, "\", \"")));
+  }
+
+  // Values of nodes are asked of nodes, and those of elements of elements.
+  void probes_fit() {
+    Names names;
+    collect_names("/probes", names);
+    const std::vector<std::pair<std::string, std::string>> values = value_meanings("/probes/*/value");
+    each("/probes", [&](Json& probe, const std::string& pointer) {
+      if (!probe.is_object() || !probe.contains("value")) return;
+      const auto known = std::find_if(values.begin(), values.end(),
+                                      [&](const auto& v) { return probe["value"] == v.first; });
+      if (known == values.end()) return;
+      const char* wrong = known->second.starts_with("of nodes") ? "elements" : "nodes";
+      if (probe.contains(wrong))
+        problem(pointer + "/" + wrong,
+                fmt::format("\"{}\" is a value {}; expected \"{}\"", known->first,
+                            known->second.starts_with("of nodes") ? "of nodes" : "of elements",
+                            known->second.starts_with("of nodes") ? "nodes" : "elements"));
+    });
   }
 
   // Bones are carried by earlier ones, and the rest shape is where they are at time 0.
@@ -415,14 +444,15 @@ class References {
     const std::vector<std::pair<std::string, std::string>> models =
         value_meanings("/bodies/*/material/model");
     if (std::none_of(models.begin(), models.end(), [&](const auto& m) { return m.first == model; })) return;
-    const double least = material::least_poisson(material::parse_material_model(model.c_str()));
+    if (body["material"].contains("energy")) return;
+    const double least = material::least_poisson(model);
     const auto check = [&](const Json& o, const std::string& where) {
       if (!o.is_object() || !o.contains("poisson") || !o["poisson"].is_number()) return;
       const double value = o["poisson"].get<double>();
       if (value >= least || !(value > -1)) return;
       std::string others;
       for (const auto& [name, meaning] : models)
-        if (material::least_poisson(material::parse_material_model(name.c_str())) <= value)
+        if (material::least_poisson(name) <= value)
           others += fmt::format("{}\"{}\"", others.empty() ? "" : ", ", name);
       problem(where + "/poisson",
               fmt::format("expected a number in [{}, 0.5) for the model \"{}\", found {}; "

@@ -21,6 +21,7 @@ struct Capabilities {
   bool cloth = false;         // triangles in space
   bool bending = false;       // cloth resists bending, where the scene gives it a stiffness
   bool wires = false;         // obstacles without thickness: wires and nails
+  bool own_energies = true;   // materials that are formulas, or a program's own
   bool cuts = true;           // the topology may change during a run
   bool free_bodies =
       true;  // a piece that nothing holds moves as a whole (inertia relief where it is condensed)

@@ -1,5 +1,7 @@
+#include <limber/material/energy_formula.hpp>
 #include <limber/material/evaluate.hpp>
 #include <limber/material/lame.hpp>
+#include <limber/material/own_energy.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/scene/read.hpp>
 #include <limber/scene/spec.hpp>
@@ -208,7 +210,15 @@ BodySpec read_body(const Node& node) {
   out.rotation = node.vec3("rotation");
   out.translation = node.vec3("translation");
   const Node material = node["material"];
-  out.material.model = material::parse_material_model(material.text("model").c_str());
+  if (const std::string energy = material.text("energy"); !energy.empty()) {
+    out.material.model = MaterialModel::kInvariants;
+    out.material.energy = material::parse_energy(energy);
+  } else if (const material::OwnEnergy* own = material::find_own_energy(material.text("model"))) {
+    out.material.model = MaterialModel::kInvariants;
+    out.material.energy = {std::shared_ptr<void>(), own->energy};  // it lives as long as the program
+  } else {
+    out.material.model = material::parse_material_model(material.text("model").c_str());
+  }
   out.material.young = read_varying(material, "young", "/bodies/*/material/young");
   const auto read_poisson = [&](const Node& parent, const char* spec_path) {
     Varying poisson = read_varying(parent, "poisson", spec_path);
@@ -241,6 +251,7 @@ BodySpec read_body(const Node& node) {
   out.area_density = node.maybe("area_density");
   out.velocity = read_node_vectors(node["velocity"]);
   out.angular_velocity = node.vec3("angular_velocity");
+  out.embed_file = node.text("embed");
   out.initial_file = node.text("initial");
   return out;
 }
@@ -298,6 +309,20 @@ ForceSpec read_force(const Node& node) {
     each(spring["keys"],
          [&](const Node& key) { out.spring->keys.emplace_back(key.number("t"), key.vec3("position")); });
   }
+  return out;
+}
+
+ProbeSpec read_probe(const Node& node) {
+  ProbeSpec out;
+  out.name = node.text("name");
+  out.body = node.text("body");
+  out.value = node.text("value");
+  out.items.where = node.where();
+  for (const char* items : {"nodes", "elements"})
+    if (node.has(items)) out.items = read_selection(node[items]);
+  out.reduce = node.text("reduce");
+  if (out.reduce.empty())
+    out.reduce = out.value.ends_with("force") || out.value == "reaction" ? "sum" : "mean";
   return out;
 }
 
@@ -372,6 +397,7 @@ Scene read_resolved(const Json& resolved, const Marks& marks) {
   scene.contact = {contact.number("stiffness"), 0.0, contact.number("friction"), contact.text("rule")};
   // Under the filter alpha is no spring but a drag (docs/methods/contact.md).
   scene.contact.alpha = contact.maybe("alpha").value_or(scene.contact.rule == "filter" ? 0.0 : 0.1);
+  each(root["probes"], [&](const Node& n) { scene.probes.push_back(read_probe(n)); });
   const Node output = root["output"];
   scene.output.every = output.get<Index>("every");
   scene.output.checkpoint_every = output.get<Index>("checkpoint_every");

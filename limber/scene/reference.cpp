@@ -25,6 +25,7 @@ std::string type_text(const SpecNode& node) {
     case Type::kFile:
       return "file";
     case Type::kFormula:
+    case Type::kEnergy:
       return "[formula](#formulas)";
     case Type::kEnum:
     case Type::kTag: {

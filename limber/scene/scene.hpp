@@ -8,6 +8,7 @@
 
 #include <array>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -81,6 +82,7 @@ struct FibreSpec {
 
 struct MaterialSpec {
   MaterialModel model = MaterialModel::kStableNeoHookean;
+  std::shared_ptr<const material::InvariantEnergy> energy;  // of kInvariants
   Varying young{1e5}, poisson{0.4}, density{1000.0};
   std::optional<FibreSpec> fibre;
 };
@@ -120,6 +122,7 @@ struct BodySpec {
   std::optional<double> area_density;    // bodies of triangles: in place of density times thickness [kg/m^2]
   NodeVectors velocity;                  // initial [m/s]
   Vec3 angular_velocity = Vec3::Zero();  // initial, about the centre of mass, added to `velocity` [rad/s]
+  std::string embed_file;                // a surface that the tetrahedra carry along; empty: none
   std::string initial_file;  // optional mesh with the same nodes: initial positions differ from rest
 };
 
@@ -191,6 +194,14 @@ struct ContactSpec {
   std::string rule = "anchored";  // of friction: "anchored" or "filter"
 };
 
+// One value of some nodes or elements over time.
+struct ProbeSpec {
+  std::string name, body;
+  std::string value;            // of sim/measured_fields.hpp
+  Selection items;              // nodes or elements, as the value asks for
+  std::string reduce = "mean";  // "mean", "sum", "min", "max"
+};
+
 struct OutputSpec {
   Index every = 1;                    // record a frame every this many steps
   Index checkpoint_every = 100;       // steps
@@ -217,6 +228,7 @@ struct Scene {
   std::vector<EventSpec> events;
   std::vector<ObstacleSpec> obstacles;
   ContactSpec contact;
+  std::vector<ProbeSpec> probes;
   OutputSpec output;
   BoxedJson tests;            // expectations that the scene carries for itself
   BoxedOrderedJson resolved;  // the fully defaulted JSON, keys in the order of the spec table

@@ -64,6 +64,7 @@ Json leaf(Type type, const Entry& entry, const Range& range) {
     }
     case Type::kFile:
     case Type::kFormula:
+    case Type::kEnergy:
       return text();
     case Type::kNumberOrFormula:
       return Json{{"anyOf", Json::array({number("number"), text()})}};
@@ -203,7 +204,7 @@ std::string json_schema() {
   Json& body = out["properties"]["bodies"]["items"]["properties"]["material"];
   std::map<double, Json> models;  // by least ratio
   for (const auto& [name, meaning] : value_meanings("/bodies/*/material/model"))
-    models[material::least_poisson(material::parse_material_model(name.c_str()))].push_back(name);
+    models[material::least_poisson(name)].push_back(name);
   for (const auto& [least, names] : models) {
     if (least <= -1) continue;
     Json condition;

@@ -86,8 +86,8 @@ const Tree& tree() {
   static std::mutex mutex;
   static std::vector<std::pair<int, std::unique_ptr<const Tree>>> trees;
   const std::lock_guard lock(mutex);
-  if (trees.empty() || trees.back().first != methods_version())
-    trees.emplace_back(methods_version(), std::make_unique<const Tree>(build()));
+  if (trees.empty() || trees.back().first != spec_version())
+    trees.emplace_back(spec_version(), std::make_unique<const Tree>(build()));
   return *trees.back().second;
 }
 
@@ -176,6 +176,8 @@ std::string expected_text(const Entry& entry, const Entry& outer) {
         return "a file name";
       case Type::kFormula:
         return "a formula of x, y, z";
+      case Type::kEnergy:
+        return "a formula of I1, I2, J, mu, lambda";
       case Type::kNumberOrFormula:
         return "a number" + suffix + " or a formula of x, y, z";
       case Type::kEnum:

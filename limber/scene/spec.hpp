@@ -24,6 +24,7 @@ enum class Type {
   kName,             // letters, digits, . _ -: it becomes a folder or file name
   kFile,             // relative to the file it is written in
   kFormula,          // of x, y, z
+  kEnergy,           // a formula of invariants (material/energy_formula.hpp)
   kNumberOrFormula,  //
   kEnum,             // one of `values`
   kTag,              // one of `values`; decides which other keys its object may have
@@ -73,6 +74,7 @@ constexpr Range inside(double min, double max) { return {min, max, true, true}; 
 
 // All rows: those of spec_table.cpp, and those of the methods.
 std::span<const Entry> spec_entries();
+int spec_version();  // changes when a method or a material is added
 
 // The table as a tree.
 struct SpecNode {

@@ -1,4 +1,5 @@
 // The scene format. One row per key; everything else about the format is derived from these rows.
+#include <limber/material/own_energy.hpp>
 #include <limber/scene/method_spec.hpp>
 #include <limber/scene/spec.hpp>
 
@@ -88,6 +89,7 @@ constexpr Entry kEntries[] = {
                  "mu |F - R|^2; as rigid as possible, little resistance to volume change\n"
                  "mu |E|^2 + lambda/2 tr(E)^2 with Green strain; softens in compression, may collapse",
      .aliases = "type", .text = "Elastic energy."},
+    {.path = "/bodies/*/material/energy", .type = kEnergy, .aliases = "formula psi", .text = "Energy density in place of model, a formula of the invariants I1 = |F|^2, I2 = (I1^2 - |FᵀF|^2)/2, J = det F and of mu, lambda [Pa], e.g. \"mu/2*(I1 - 3) - mu*log(J) + lambda/2*log(J)^2\"; log, exp, sqrt, ^. The rest shape must be free of stress. Not for cloth, nor for the method mixed."},
     {.path = "/bodies/*/material/young", .type = kRef, .unit = "Pa", .fallback = "1e5", .range = above(0), .ref = "varying", .aliases = "E youngs_modulus stiffness", .text = "Young's modulus."},
     {.path = "/bodies/*/material/poisson", .type = kRef, .fallback = "0.4", .range = inside(-1, 0.5), .ref = "varying", .aliases = "nu poissons_ratio", .text = "Poisson's ratio; at least 0 for stable-neo-hookean and fixed-corotated, at least -0.8 for stable-neo-hookean-log."},
     {.path = "/bodies/*/material/density", .type = kRef, .unit = "kg/m^3", .fallback = "1000", .range = above(0), .ref = "varying", .aliases = "rho mass", .text = "Mass per volume."},
@@ -106,6 +108,7 @@ constexpr Entry kEntries[] = {
     {.path = "/bodies/*/element_sets/*", .type = kRef, .ref = "selection", .text = "Which elements, by centroid."},
     {.path = "/bodies/*/velocity", .type = kRef, .unit = "m/s", .fallback = "[0, 0, 0]", .ref = "node-vectors", .text = "Initial velocity, of all nodes or of each."},
     {.path = "/bodies/*/angular_velocity", .type = kNumbers, .unit = "rad/s", .fallback = "[0, 0, 0]", .aliases = "spin omega", .text = "Initial angular velocity about the centre of mass, in world coordinates; added to velocity."},
+    {.path = "/bodies/*/embed", .type = kFile, .aliases = "skin render surface", .text = "A surface (obj with texture coordinates and materials, ply, stl, off) that the tetrahedra carry along: it is shown and exported in place of theirs. It is placed as the mesh is."},
     {.path = "/bodies/*/initial", .type = kFile, .text = "Mesh file with the same nodes whose positions the body begins in; the rest shape stays that of mesh."},
 
     {.path = "/constraints", .type = kArray, .fallback = "[]", .aliases = "pins boundary_conditions dirichlet", .text = "Nodes that are pinned or moved by script."},
@@ -321,6 +324,18 @@ constexpr Entry kEntries[] = {
     {.path = "/contact/rule", .type = kEnum, .fallback = "\"anchored\"", .values = "anchored filter", .text = "Friction as springs that slip at the limit of friction, or the ConJac paper's: velocities are filtered after the step."},
     {.path = "/contact/overlap", .type = kEnum, .fallback = "\"refuse\"", .values = "refuse accept", .text = "Bodies that start deep inside an obstacle, or inside each other where they can touch: an error that names them, or left to contact, which pushes them out as it can."},
 
+    {.path = "/probes", .type = kArray, .fallback = "[]", .most = 1000, .aliases = "sensors measure", .text = "Values over time: columns of steps.csv in the rows that are measured, and plots on the page."},
+    {.path = "/probes/*", .type = kObject, .text = "One probe."},
+    {.path = "/probes/*/name", .type = kName, .required = true, .text = "Unique name; its columns are probe/NAME, or probe/NAME/x and so on."},
+    {.path = "/probes/*/value", .type = kEnum, .required = true, .values = "position displacement velocity force reaction contact_force energy_density volume_ratio von_mises principal_stress cauchy_stress strain principal_stretches",
+     .meanings = "of nodes [m]\nof nodes, from the rest shape [m]\nof nodes [m/s]\nof nodes, external other than gravity [N]\nof nodes: what holds them [N]\nof nodes [N]\n"
+                 "of elements [J/m^3]\nof elements, det F\nof elements [Pa]\nof elements, three, descending [Pa]\nof elements, xx yy zz xy yz xz [Pa]\nof elements, Green's, the same order\nof elements, three, descending",
+     .aliases = "field what", .text = "What is measured; the first six of nodes, the others of elements."},
+    {.path = "/probes/*/body", .type = kString, .text = "Name of the body; may be absent when there is only one."},
+    {.path = "/probes/*/nodes", .type = kRef, .ref = "selection", .text = "Which nodes, for values of nodes; all when absent."},
+    {.path = "/probes/*/elements", .type = kRef, .ref = "selection", .text = "Which elements, by centroid, for values of elements; all when absent."},
+    {.path = "/probes/*/reduce", .type = kEnum, .values = "mean sum min max", .text = "How many values become one, each component by itself. Means over elements go by rest volume, sums over elements are integrals over it. Left out: the sum of forces, the mean of everything else."},
+
     {.path = "/output", .type = kObject, .fallback = "{}", .text = "What is written to the run folder."},
     {.path = "/output/every", .type = kInteger, .fallback = "1", .range = within(1, 1e9), .aliases = "skip stride", .text = "Record a frame every this many steps."},
     {.path = "/output/measure_every", .type = kInteger, .fallback = "0", .range = within(0, 1000000000), .text = "Measure energies, momenta, extremes and hash for steps.csv every this many steps; they are empty in the rows between. 0: in every step, with a method that does not move the nodes in every step at frames."},
@@ -328,8 +343,9 @@ constexpr Entry kEntries[] = {
     {.path = "/output/vtu", .type = kBoolean, .fallback = "false", .aliases = "paraview vtk", .text = "Write frames/*.vtu and run.pvd for ParaView while the run goes on; limber export --format vtu makes the same from the recording, which is a sixth of the size."},
     {.path = "/output/surface", .type = kBoolean, .fallback = "false", .aliases = "obj ply", .text = "Write the surface of each body as surface/*.ply."},
     {.path = "/output/lossless", .type = kBoolean, .fallback = "false", .aliases = "exact double", .text = "The recording keeps positions and velocities of all nodes as 64-bit numbers, beside the 32-bit ones (7 digits) that it always has; `limber export` then writes vtu and npz with them. About three times as large."},
-    {.path = "/output/fields", .type = kArray, .fallback = "[\"displacement\", \"velocity\", \"energy_density\"]", .text = "Fields of the VTU files; those of the method are always there."},
-    {.path = "/output/fields/*", .type = kEnum, .values = "displacement velocity energy_density volume_ratio mass force material", .text = "displacement [m], velocity [m/s], energy_density [J/m^3], volume_ratio det F, mass [kg], force (external) [N], material (young, poisson, density)."},
+    {.path = "/output/fields", .type = kArray, .fallback = "[\"displacement\", \"velocity\", \"energy_density\"]", .text = "Fields of the frames: recording, page, VTU files and exports; those of the method are always there."},
+    {.path = "/output/fields/*", .type = kEnum, .values = "displacement velocity energy_density volume_ratio von_mises principal_stress cauchy_stress strain principal_stretches reaction contact_force mass force material",
+     .text = "displacement [m], velocity [m/s], energy_density [J/m^3], volume_ratio det F; von_mises, principal_stress (3, descending) and cauchy_stress (xx yy zz xy yz xz) [Pa]; strain (Green's, the same order), principal_stretches (3); reaction of pins, scripted sets and links, and contact_force [N], with sums per constraint and obstacle in steps.csv; mass [kg], force (external) [N], material (young, poisson, density)."},
     {.path = "/output/bodies", .type = kArray, .fallback = "[]", .text = "Bodies to write; all when empty."},
     {.path = "/output/bodies/*", .type = kString, .text = "Name of a body."},
 
@@ -426,19 +442,21 @@ constexpr Entry kEntries[] = {
 // the tree point to rows.
 struct JoinedTable {
   int version;
-  std::string names, text;
+  std::string names, text, materials, meanings;
   std::vector<Entry> entries;
 };
 
 }  // namespace
 
+int spec_version() { return methods_version() + static_cast<int>(material::own_energies().size()); }
+
 std::span<const Entry> spec_entries() {
   static std::mutex mutex;
   static std::vector<std::unique_ptr<JoinedTable>> tables;
   const std::lock_guard lock(mutex);
-  if (!tables.empty() && tables.back()->version == methods_version()) return tables.back()->entries;
+  if (!tables.empty() && tables.back()->version == spec_version()) return tables.back()->entries;
   auto& table = *tables.emplace_back(std::make_unique<JoinedTable>());
-  table.version = methods_version();
+  table.version = spec_version();
   for (const MethodSpec* m : method_specs()) {
     table.names += fmt::format("{}{}", table.names.empty() ? "" : " ", m->name);
     table.text += fmt::format("{}{}: {}", table.text.empty() ? "" : "; ", m->name, m->summary);
@@ -446,6 +464,16 @@ std::span<const Entry> spec_entries() {
   table.text += ".";
   for (const Entry& entry : kEntries) {
     table.entries.push_back(entry);
+    if (entry.path == "/bodies/*/material/model") {
+      table.materials = entry.values;
+      table.meanings = entry.meanings;
+      for (const material::OwnEnergy& own : material::own_energies()) {
+        table.materials += " " + own.name;
+        table.meanings += "\n" + own.summary;
+      }
+      table.entries.back().values = table.materials;
+      table.entries.back().meanings = table.meanings;
+    }
     if (entry.path != "/method/type") continue;
     table.entries.back().values = table.names;
     table.entries.back().text = table.text;

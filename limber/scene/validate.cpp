@@ -1,5 +1,7 @@
 // Walks a scene along the spec table: checks every value, fills in every default.
 #include <limber/core/error.hpp>
+#include <limber/material/energy_formula.hpp>
+#include <limber/material/own_energy.hpp>
 #include <limber/scene/formula.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/scene/spec.hpp>
@@ -275,6 +277,18 @@ class Walker {
     return true;
   }
 
+  bool energy(const Json& value, const std::string& pointer) {
+    try {
+      const auto parsed = material::parse_energy(value.get<std::string>());
+      if (const std::string why = material::rest_misfit(material::rest_state(*parsed, 1e5, 1e5));
+          !why.empty())
+        problem(pointer, fmt::format("{} (with mu = lambda = 1e5 Pa)", why));
+    } catch (const Error& e) {
+      problem(pointer, e.what());
+    }
+    return true;
+  }
+
   // Whether the value has the right form; what is wrong inside is reported here.
   bool fits(Type type, const Entry& entry, const Entry& outer, const Json& value,
             const std::string& pointer) {
@@ -305,6 +319,8 @@ class Walker {
                value.get_ref<const std::string&>().find('\0') == std::string::npos;
       case Type::kFormula:
         return value.is_string() && formula(value, pointer);
+      case Type::kEnergy:
+        return value.is_string() && energy(value, pointer);
       case Type::kNumberOrFormula:
         if (value.is_number()) return outer.range.holds(value.get<double>());
         return value.is_string() && formula(value, pointer);

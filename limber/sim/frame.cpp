@@ -1,19 +1,18 @@
 #include <limber/core/parallel.hpp>
 #include <limber/core/rotation.hpp>
-#include <limber/fem/assemble.hpp>
 #include <limber/io/mesh_io.hpp>
 #include <limber/io/vtu.hpp>
 #include <limber/mesh/surface.hpp>
 #include <limber/rigid/link_surfaces.hpp>
 #include <limber/scene/hold_motion.hpp>
 #include <limber/sim/contact_model.hpp>
+#include <limber/sim/embedded_surface.hpp>
 #include <limber/sim/frame.hpp>
 #include <limber/sim/run_folder.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <Eigen/Geometry>
-#include <Eigen/LU>
 
 #include <algorithm>
 #include <cmath>
@@ -47,8 +46,10 @@ std::vector<float> to_float(const std::vector<double>& values) { return {values.
 using Units = std::map<std::string, std::string>;
 
 ReplayField replay_field(const std::string& name, const Field& field, const Units& own = {}) {
-  static const Units units{{"velocity", "m/s"}, {"energy_density", "J/m^3"}, {"force", "N"}, {"mass", "kg"},
-                           {"young", "Pa"},     {"density", "kg/m^3"}};
+  static const Units units{
+      {"velocity", "m/s"},     {"energy_density", "J/m^3"}, {"force", "N"},      {"mass", "kg"},
+      {"young", "Pa"},         {"density", "kg/m^3"},       {"von_mises", "Pa"}, {"principal_stress", "Pa"},
+      {"cauchy_stress", "Pa"}, {"contact_force", "N"},      {"reaction", "N"}};
   const auto unit = units.find(name), method = own.find(name);
   return {name,
           unit != units.end()   ? unit->second
@@ -136,7 +137,7 @@ void draw_points(const Obstacle& o, double radius, std::vector<Vec3>& nodes, std
 
 }  // namespace
 
-FrameFields frame_fields(const Simulation& simulation, const StepInput& input) {
+FrameFields frame_fields(const Simulation& simulation, const StepInput& input, MeasuredFields& measured) {
   const Model& model = simulation.model();
   const State& state = simulation.state();
   const Scene& scene = simulation.scene();
@@ -147,28 +148,16 @@ FrameFields frame_fields(const Simulation& simulation, const StepInput& input) {
   if (wanted(scene, "displacement")) out.node["displacement"] = field_of(out.x - shown_rest(simulation));
   if (wanted(scene, "velocity")) out.node["velocity"] = field_of(joined(state.v, links.v));
   const bool bodies = !model.bodies.empty();
-  if (bodies && wanted(scene, "force")) out.node["force"] = field_of(input.force);
-  if (bodies && wanted(scene, "mass")) {
-    Field mass{1, std::vector<double>(n)};
-    for (std::size_t i = 0; i < n; ++i) mass.values[i] = model.mass[3 * static_cast<Eigen::Index>(i)];
-    out.node["mass"] = std::move(mass);
-  }
+  if (bodies)
+    for (const char* name :
+         {"force", "mass", "reaction", "contact_force", "energy_density", "volume_ratio", "von_mises",
+          "principal_stress", "cauchy_stress", "strain", "principal_stretches"})
+      if (wanted(scene, name))
+        (MeasuredFields::of_elements(name) ? out.element : out.node)[name] = measured.get(name);
   Field pinned{1, std::vector<double>(n)};
   for (std::size_t i = 0; i < n; ++i) pinned.values[i] = input.fixed[3 * i] && input.fixed[3 * i + 1];
   if (bodies) out.node["pinned"] = std::move(pinned);
 
-  if (bodies && wanted(scene, "energy_density")) {
-    Field psi;
-    fem::energy_densities(*model.elements, state.x, input.activation, psi.values);
-    out.element["energy_density"] = std::move(psi);
-  }
-  if (bodies && wanted(scene, "volume_ratio")) {
-    std::vector<Mat3> F;
-    fem::deformation_gradients(*model.elements, state.x, F);
-    Field J{1, std::vector<double>(F.size())};
-    for (std::size_t e = 0; e < F.size(); ++e) J.values[e] = F[e].determinant();
-    out.element["volume_ratio"] = std::move(J);
-  }
   if (bodies && wanted(scene, "material")) {
     Field young{1, {}}, poisson{1, {}}, density{1, {}};
     for (const ElementMaterial& m : model.mesh.material) {
@@ -211,6 +200,11 @@ FrameFields frame_fields(const Simulation& simulation, const StepInput& input) {
         static_cast<std::size_t>(field.components) * (model.mesh.elements.size() + surfaces.triangles.size()),
         0.0);
   return out;
+}
+
+FrameFields frame_fields(const Simulation& simulation, const StepInput& input) {
+  MeasuredFields measured(simulation, input);
+  return frame_fields(simulation, input, measured);
 }
 
 ReplayHeader replay_header(const Simulation& simulation, const std::vector<Obstacle>& obstacles) {
@@ -345,6 +339,12 @@ ReplayTopology replay_topology(const Simulation& simulation) {
     Field field{1, of_nodes ? per_node->second : method.element.at(name)};
     field.values.resize(of_nodes ? out.rest.size() / 3 : out.elements.size(), 0.0);
     (of_nodes ? out.node_fields : out.element_fields).push_back(replay_field(name, field, method.units));
+  }
+  for (const auto& e : model.embedded) {
+    ReplaySurface s{model.bodies[static_cast<std::size_t>(e->body)].name, *e->surface, e->element, {}};
+    for (const auto& w : e->weight)
+      for (const double v : w) s.weight.push_back(static_cast<float>(v));
+    out.surfaces.push_back(std::move(s));
   }
   const MatX* basis = simulation.basis();
   if (basis && basis->rows() == static_cast<Eigen::Index>(out.rest.size() / 3) &&

@@ -3,6 +3,7 @@
 
 #include <limber/contact/obstacle.hpp>
 #include <limber/io/replay.hpp>
+#include <limber/sim/measured_fields.hpp>
 #include <limber/sim/simulation.hpp>
 
 #include <filesystem>
@@ -22,7 +23,8 @@ struct FrameFields {
 };
 
 // The fields that the scene's output asks for, and those of the method. `input`: forces, held nodes and
-// activation that go with the state.
+// activation that go with the state; `measured`: of the same moment.
+FrameFields frame_fields(const Simulation& simulation, const StepInput& input, MeasuredFields& measured);
 FrameFields frame_fields(const Simulation& simulation, const StepInput& input);
 
 ReplayHeader replay_header(const Simulation& simulation, const std::vector<Obstacle>& obstacles);

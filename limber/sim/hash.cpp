@@ -67,7 +67,7 @@ std::uint64_t hash_state(const State& state) {
 
 std::uint64_t hash_scene(const Scene& scene) {
   Json copy = *scene.resolved;
-  for (const char* key : {"$schema", "name", "description", "output", "tests"}) copy.erase(key);
+  for (const char* key : {"$schema", "name", "description", "output", "probes", "tests"}) copy.erase(key);
   copy["time"].erase("end");
   Hasher hasher;
   for_each_file(copy, [&](Json& value, const std::string&) {

@@ -11,6 +11,8 @@
 #include <limber/scene/selection.hpp>
 #include <limber/scene/varying.hpp>
 #include <limber/sim/contact_model.hpp>
+#include <limber/sim/embedded_surface.hpp>
+#include <limber/sim/measured_fields.hpp>
 #include <limber/sim/model_parts.hpp>
 #include <limber/sim/read_mechanism.hpp>
 
@@ -27,6 +29,8 @@
 
 namespace limber {
 namespace {
+
+constexpr double kFarOutside = 0.1;  // of a surface's size: then it hardly belongs to the mesh
 
 // Errors of several independent parts of a scene, to be reported together.
 class Problems {
@@ -215,12 +219,26 @@ BodyMesh load(const Scene& scene, std::size_t body, const BodySpec& spec, double
   return from_triangles(std::move(std::get<TriMesh>(mesh)), spec);
 }
 
-// fit, scale, rotation, translation, in this order.
-void place(const BodySpec& spec, std::vector<Vec3>& nodes) {
-  double fit = 1;
-  if (spec.fit) fit = *spec.fit / bounding_box(nodes).size().maxCoeff();
+// fit, scale, rotation, translation, in this order. `fit`: by which the mesh is scaled to its wanted size.
+double fit_of(const BodySpec& spec, const std::vector<Vec3>& nodes) {
+  return spec.fit ? *spec.fit / bounding_box(nodes).size().maxCoeff() : 1.0;
+}
+
+void place(const BodySpec& spec, double fit, std::vector<Vec3>& nodes) {
   const Mat3 R = rotation_of(spec.rotation);
   for (Vec3& x : nodes) x = R * (fit * spec.scale.cwiseProduct(x)) + spec.translation;
+}
+
+void place(const BodySpec& spec, std::vector<Vec3>& nodes) { place(spec, fit_of(spec, nodes), nodes); }
+
+// The surface that the body carries, placed as its mesh is.
+std::shared_ptr<const TexturedSurface> load_embedded(const Scene& scene, const BodySpec& spec, double fit,
+                                                     std::vector<std::string>& notices) {
+  if (spec.embed_file.empty()) return nullptr;
+  const std::string path = (std::filesystem::path(scene.folder) / spec.embed_file).string();
+  auto surface = std::make_shared<TexturedSurface>(read_textured_surface(path, &notices));
+  place(spec, fit, surface->points);
+  return surface;
 }
 
 std::vector<Vec3> centroids(const BodyMesh& mesh) {
@@ -268,6 +286,7 @@ std::vector<ElementMaterial> materials(const Scene& scene, const BodySpec& spec,
 
   for (ElementMaterial& m : out) {
     m.model = spec.material.model;
+    m.energy = spec.material.energy;
     m.thickness = has_thickness(mesh.kind) ? spec.thickness : 0;
   }
   set(spec.material.young, all, &ElementMaterial::young);
@@ -358,6 +377,37 @@ std::vector<Index> select_nodes(const Model& model, const Selection& selection, 
   return chosen;
 }
 
+std::vector<Index> select_elements(const Model& model, const Selection& selection, const std::string& body) {
+  std::size_t b = 0;
+  while (b < model.bodies.size() && !body.empty() && model.bodies[b].name != body) ++b;
+  if (b == model.bodies.size())
+    throw Error(ErrorKind::kInput, fmt::format("{}: no body is called \"{}\"", selection.where, body));
+  const IndexRange range = model.bodies[b].elements;
+  std::vector<Vec3> centers;
+  for (Index e = range.begin; e < range.end; ++e) {
+    const Tet& element = model.mesh.elements[e];
+    Vec3 sum = Vec3::Zero();
+    for (int k = 0; k < corners(element); ++k) sum += model.mesh.rest[element[k]];
+    centers.push_back(sum / corners(element));
+  }
+  IndexSets sets;
+  const std::string prefix = model.bodies[b].name + "/";
+  for (const auto& [name, members] : model.element_sets)
+    if (name.starts_with(prefix))
+      for (const Index e : members) sets[name.substr(prefix.size())].push_back(e - range.begin);
+  std::vector<Index> chosen = select(selection, centers, sets);
+  for (Index& e : chosen) e += range.begin;
+  return chosen;
+}
+
+void add_embedded(Index body, std::shared_ptr<const TexturedSurface> surface, Model& model) {
+  const IndexRange range = model.bodies[body].elements;
+  auto e = std::make_shared<EmbeddedSurface>(
+      embed(std::move(surface), model.mesh.rest, model.mesh.elements, range.begin, range.end));
+  e->body = body;
+  model.embedded.push_back(std::move(e));
+}
+
 void finish_model(Model& model) {
   const Index n = model.nodes();
   model.elements = fem::make_elements(model.mesh);
@@ -425,11 +475,18 @@ Model build_model(std::shared_ptr<const Scene> scene_ptr) {
   Problems problems;
   std::vector<Fields> node_fields;
   std::vector<Vec3> velocity;
+  std::vector<std::shared_ptr<const TexturedSurface>> skins;
   for (std::size_t b = 0; b < scene.bodies.size(); ++b)
     problems.collect([&] {
       const BodySpec& spec = scene.bodies[b];
       BodyMesh mesh = load(scene, b, spec, static_cast<double>(model.mesh.elements.size()), &model.notices);
-      if (spec.elements != "cloth-uv") place(spec, mesh.nodes);
+      const double fit = fit_of(spec, mesh.nodes);
+      if (spec.elements != "cloth-uv") place(spec, fit, mesh.nodes);
+      skins.push_back(load_embedded(scene, spec, fit, model.notices));
+      if (skins.back() && mesh.kind != ElementKind::kTetrahedron)
+        throw Error(
+            ErrorKind::kInput,
+            fmt::format("body \"{}\": \"embed\" needs a body of tetrahedra to carry the surface", spec.name));
       add_named_sets(spec, mesh);
       const std::vector<Vec3> v = evaluate(spec.velocity, mesh.nodes, mesh.node_fields, scene.folder);
       velocity.insert(velocity.end(), v.begin(), v.end());
@@ -437,6 +494,16 @@ Model build_model(std::shared_ptr<const Scene> scene_ptr) {
       append(model, scene, spec, std::move(mesh));
     });
   problems.raise();
+  for (std::size_t b = 0; b < skins.size(); ++b)
+    if (skins[b]) {
+      add_embedded(static_cast<Index>(b), skins[b], model);
+      const EmbeddedSurface& e = *model.embedded.back();
+      if (e.farthest > kFarOutside * bounding_box(skins[b]->points).size().norm())
+        model.notices.push_back(fmt::format(
+            "body \"{}\": {} of {} points of \"{}\" lie outside the tetrahedra, up to {:.3g} "
+            "m: does the surface belong to this mesh?",
+            scene.bodies[b].name, e.outside, e.element.size(), scene.bodies[b].embed_file, e.farthest));
+    }
   for (std::size_t c = 0; c < scene.constraints.size(); ++c)
     problems.collect([&] {
       model.holds.push_back({c, select_nodes(model, scene.constraints[c].nodes, scene.constraints[c].body)});
@@ -444,6 +511,13 @@ Model build_model(std::shared_ptr<const Scene> scene_ptr) {
   for (std::size_t f = 0; f < scene.forces.size(); ++f)
     problems.collect([&] {
       model.loads.push_back({f, select_nodes(model, scene.forces[f].nodes, scene.forces[f].body), 0.0, {}});
+    });
+  for (std::size_t p = 0; p < scene.probes.size(); ++p)
+    problems.collect([&] {
+      const ProbeSpec& spec = scene.probes[p];
+      model.probes.push_back({p, MeasuredFields::of_elements(spec.value)
+                                     ? select_elements(model, spec.items, spec.body)
+                                     : select_nodes(model, spec.items, spec.body)});
     });
   for (const ObstacleSpec& o : scene.obstacles)
     problems.collect(

@@ -19,6 +19,8 @@ struct Articulation;
 struct LinkSurfaces;
 }  // namespace rigid
 
+struct EmbeddedSurface;
+
 struct IndexRange {
   Index begin = 0, end = 0;
   Index size() const { return end - begin; }
@@ -39,9 +41,15 @@ struct Load {
   std::size_t force;  // index into Scene::forces
   std::vector<Index> nodes;
   double mass = 0;  // of the nodes together [kg]
-  // Of each of the nodes [m/s^2], in place of the one acceleration that Scene::forces has for all; empty: that
-  // one holds. Forces per node are in it too, over the nodes' masses, so that copies of a node share its force.
+  // Of each of the nodes [m/s^2], in place of the one acceleration that Scene::forces has for all; empty:
+  // that one holds. Forces per node are in it too, over the nodes' masses, so that copies of a node share its
+  // force.
   std::vector<Vec3> acceleration;
+};
+
+struct Probe {
+  std::size_t probe;         // index into Scene::probes
+  std::vector<Index> items;  // nodes or elements, as its value asks for
 };
 
 // One connected piece of material.
@@ -63,7 +71,9 @@ struct Model {
   IndexSets node_sets, element_sets;  // "body/set" -> ids in the model
   std::vector<Hold> holds;
   std::vector<Load> loads;
-  std::vector<std::string> activations;  // channel names
+  std::vector<Probe> probes;
+  std::vector<std::shared_ptr<const EmbeddedSurface>> embedded;  // sim/embedded_surface.hpp
+  std::vector<std::string> activations;                          // channel names
   std::vector<Piece> pieces;
   std::vector<Index> piece_of_node;
   ContactModel contact;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace limber {
 namespace {
@@ -74,8 +75,9 @@ void Recorder::begin() {
   }
   StepInput input;
   script_input(simulation_.model(), simulation_.state(), simulation_.scene().h, input);
-  write_row(nullptr, 0, input);
-  write_frame(input);
+  MeasuredFields fields(simulation_, input);
+  write_row(nullptr, 0, input, fields);
+  write_frame(input, fields);
   checkpoint();
   write_collection();
 }
@@ -87,9 +89,10 @@ void Recorder::record(const StepReport& report, double seconds) {
   timings_.add("step", seconds);
   for (const auto& [name, count] : report.fallbacks) fallbacks_[name] += count;
   for (const auto& [phase, time] : report.phases) timings_.add("step/" + phase, time);
-  write_row(&report, seconds, simulation_.input());
+  MeasuredFields fields(simulation_, simulation_.input());
+  write_row(&report, seconds, simulation_.input(), fields);
   const bool frame = step % scene.output.every == 0;
-  if (frame) write_frame(simulation_.input());
+  if (frame) write_frame(simulation_.input(), fields);
   timings_.add("record", seconds_since(start));
   if (step % scene.output.checkpoint_every == 0) checkpoint();
   if (frame && seconds_since(last_collection_) > 2) write_collection();
@@ -104,7 +107,41 @@ bool Recorder::measures() const {
   return simulation_.steps_done() % every == 0;
 }
 
-void Recorder::write_row(const StepReport* report, double seconds, const StepInput& input) {
+void Recorder::add_measured(bool measured, MeasuredFields& fields, StepTable::Cells& cells, ReplayRow& row) {
+  const Model& model = simulation_.model();
+  const std::vector<std::string>& wanted = simulation_.scene().output.fields;
+  const auto asked = [&](const char* name) {
+    return !model.bodies.empty() && std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+  };
+  const bool reactions = asked("reaction"), contacts = asked("contact_force");
+  if (!reactions && !contacts && model.probes.empty()) return;
+  if (columns_model_ != simulation_.model_number()) {
+    columns_model_ = simulation_.model_number();
+    columns_.clear();
+    if (reactions)
+      for (std::string& name : reaction_columns(model)) columns_.push_back({name, name});
+    if (contacts)
+      for (std::string& name : contact_columns(model)) columns_.push_back({name, name});
+    for (ProbeColumn& column : probe_columns(model)) columns_.push_back(std::move(column));
+  }
+  std::vector<double> values;
+  if (measured) {
+    const auto add = [&](const std::vector<double>& more) {
+      values.insert(values.end(), more.begin(), more.end());
+    };
+    if (reactions) add(reaction_values(model, fields.forces()));
+    if (contacts) add(contact_values(fields.forces()));
+    add(probe_values(model, fields));
+  }
+  for (std::size_t k = 0; k < columns_.size(); ++k) {
+    const bool known = measured && std::isfinite(values[k]);
+    cells.emplace_back(columns_[k].csv, known ? fmt::format("{}", values[k]) : "");
+    if (known) row.values.emplace_back(columns_[k].plot, values[k]);
+  }
+}
+
+void Recorder::write_row(const StepReport* report, double seconds, const StepInput& input,
+                         MeasuredFields& fields) {
   const bool measured = measures();
   if (measured) diagnostics_ = simulation_.measured(input.activation);
   const Diagnostics& d = diagnostics_;
@@ -150,17 +187,18 @@ void Recorder::write_row(const StepReport* report, double seconds, const StepInp
   cells.emplace_back("hash", measured ? to_hex(hash_state(simulation_.state())) : "");
   cells.emplace_back("step_ms", number(step_ms));
   for (const auto& [name, value] : r.extra) cells.emplace_back(name, number(value));
+  ReplayRow row;
+  add_measured(measured, fields, cells, row);
   for (const auto& [phase, time] : r.phases) cells.emplace_back(phase + "_ms", number(1e3 * time));
   table_.add(cells);
 
-  ReplayRow row;
   row.step = simulation_.steps_done();
   row.t = simulation_.time();
   if (measured)
-    row.values = {{"energy/kinetic", d.kinetic},
-                  {"energy/elastic", d.elastic},
-                  {"energy/gravity", d.gravity},
-                  {"energy/total", d.total()}};
+    row.values.insert(row.values.end(), {{"energy/kinetic", d.kinetic},
+                                         {"energy/elastic", d.elastic},
+                                         {"energy/gravity", d.gravity},
+                                         {"energy/total", d.total()}});
   else
     for (const auto& [name, value] : r.energy) row.values.emplace_back("energy/" + name, value);
   row.values.insert(
@@ -176,7 +214,7 @@ void Recorder::write_row(const StepReport* report, double seconds, const StepInp
   if (!fallbacks.empty()) folder_.log(fmt::format("step {}: fallbacks {}", row.step, fallbacks));
 }
 
-void Recorder::write_frame(const StepInput& input) {
+void Recorder::write_frame(const StepInput& input, MeasuredFields& measured) {
   const State& state = simulation_.state();
   const Scene& scene = simulation_.scene();
   if (replay_->topologies() == 0 || shown_epoch_ != simulation_.model_number()) {
@@ -187,7 +225,7 @@ void Recorder::write_frame(const StepInput& input) {
     writer_ = std::make_unique<FrameWriter>(simulation_);
     writer_epoch_ = simulation_.model_number();
   }
-  const FrameFields fields = frame_fields(simulation_, input);
+  const FrameFields fields = frame_fields(simulation_, input, measured);
   if (scene.output.vtu) {
     const std::string name = "frames/" + frame_name(state.step, ".vtu");
     writer_->write_vtu_frame(folder_.file(name), fields);

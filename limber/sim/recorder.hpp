@@ -3,6 +3,7 @@
 
 #include <limber/io/replay.hpp>
 #include <limber/sim/frame.hpp>
+#include <limber/sim/probe.hpp>
 #include <limber/sim/run_folder.hpp>
 #include <limber/sim/simulation.hpp>
 #include <limber/sim/step_table.hpp>
@@ -47,8 +48,10 @@ class Recorder {
 
  private:
   bool measures() const;  // whether energies and the like are measured in this step
-  void write_row(const StepReport* report, double seconds, const StepInput& input);
-  void write_frame(const StepInput& input);
+  void write_row(const StepReport* report, double seconds, const StepInput& input, MeasuredFields& fields);
+  void write_frame(const StepInput& input, MeasuredFields& fields);
+  // Sums of forces and probes, as columns and as plotted; empty cells where nothing is measured in this step.
+  void add_measured(bool measured, MeasuredFields& fields, StepTable::Cells& cells, ReplayRow& row);
   void write_collection();
 
   using Clock = std::chrono::steady_clock;
@@ -66,6 +69,8 @@ class Recorder {
   Timings timings_;
   Diagnostics diagnostics_;
   std::map<std::string, std::int64_t> fallbacks_;
+  std::vector<ProbeColumn> columns_;  // of reactions, contact forces and probes
+  std::int64_t columns_model_ = -1;
   std::vector<std::string> notices_;
 };
 

@@ -41,6 +41,13 @@ double measure_links(const Model& model, const State& state, Diagnostics& d) {
   return mass;
 }
 
+bool asks_for_reactions(const Scene& scene) {
+  const auto is = [](const std::string& name) { return name == "reaction"; };
+  return std::any_of(scene.output.fields.begin(), scene.output.fields.end(), is) ||
+         std::any_of(scene.probes.begin(), scene.probes.end(),
+                     [&](const ProbeSpec& p) { return is(p.value); });
+}
+
 // What only the meshes tell; the rest has been checked when the scene was read.
 void check_method_fits(const Model& model, const MethodSpec& method) {
   for (const Body& body : model.bodies) {
@@ -54,6 +61,13 @@ void check_method_fits(const Model& model, const MethodSpec& method) {
                   fmt::format("/method/type: \"{}\" does not move cloth, and \"{}\" is some", method.name,
                               body.name));
   }
+  for (const BodySpec& body : model.scene->bodies)
+    if (body.material.energy && !method.can.own_energies)
+      throw Error(
+          ErrorKind::kInput,
+          fmt::format(
+              "/method/type: \"{}\" knows the built-in materials only, and \"{}\" has an energy of its own",
+              method.name, body.name));
   for (const BodySpec& body : model.scene->bodies)
     if (body.bending > 0 && !method.can.bending)
       throw Error(
@@ -152,7 +166,8 @@ Simulation::Simulation(std::shared_ptr<const Scene> scene, Preparation preparati
       start_(std::make_shared<Scene>(*scene)),
       method_(&method_named(scene_->method)),
       preparation_(std::move(preparation)),
-      base_(std::make_shared<Model>(build_model(scene_))) {
+      base_(std::make_shared<Model>(build_model(scene_))),
+      wants_reactions_(asks_for_reactions(*scene_)) {
   check_method_fits(*base_, method_->spec);
   state_ = initial_state(*base_);
   notices_ = base_->notices;
@@ -224,6 +239,7 @@ void Simulation::restore(const State& state) {
   method_ = &method;
   remade_ = remade;
   state_ = state;
+  before_.v.resize(0);
   behind_ = false;
 }
 
@@ -254,6 +270,7 @@ void Simulation::set_motion(const VecX& x, const VecX& v) {
   }
   state_.x = x;
   state_.v = v;
+  before_.v.resize(0);
   state_.memory = {};
   state_.contact_pairs.clear();
   state_.contact_anchors.clear();
@@ -442,16 +459,19 @@ StepReport Simulation::step_part(double h) {
   const StepInput& input = used_guidance_ ? guide(script) : script;
   const bool reduced = stepper_->reduced();
   if (!reduced) before_ = state_;  // into memory that is there already
+  if (reduced && wants_reactions_) before_.v = state().v;
   StepReport report;
   try {
     report = stepper_->step(*model_, state_, input);
   } catch (...) {
     if (!reduced) std::swap(state_, before_);
+    before_.v.resize(0);
     throw;
   }
   if (!reduced && report.status == StepStatus::kOk) watch_nodes(report);
   if (report.status == StepStatus::kFailed) {
     if (!reduced) std::swap(state_, before_);
+    before_.v.resize(0);
     fail(report.why);
   }
   behind_ = reduced;

@@ -84,6 +84,10 @@ class Simulation {
   // Of the last step.
   const StepInput& input() const { return used_guidance_ ? guided_input_ : script_->input(); }
   MethodFields fields() const { return stepper_->fields(*model_, state()); }
+  StepForces forces() const { return stepper_->forces(*model_, state()); }
+  // Velocities at the start of the last step, 3n [m/s]; empty: there was none, or a reduced method's scene
+  // asks for no reactions.
+  const VecX& velocity_before() const { return before_.v; }
   bool reduced() const { return stepper_->reduced(); }  // see Stepper, also for the next three
   const MatX* basis() const { return stepper_->basis(); }
   const VecX* coordinates() const { return stepper_->coordinates(state_); }
@@ -117,6 +121,8 @@ class Simulation {
   mutable State state_;
   mutable bool behind_ = false;  // the nodes have not been moved since the last step of a reduced method
   State before_;                 // a step, where the method needs it
+  const bool
+      wants_reactions_;  // output or probes of the scene: a reduced method's velocities are looked at too
   Guidance guidance_;
   StepInput guided_input_;
   bool used_guidance_ = false;  // in the last step

@@ -1,6 +1,7 @@
 // The one virtual interface of Limber: a method advances the state by one step.
 #pragma once
 
+#include <limber/contact/contact_force.hpp>
 #include <limber/core/phase_clock.hpp>
 #include <limber/core/types.hpp>
 #include <limber/sim/diagnostics.hpp>
@@ -62,11 +63,19 @@ struct MethodFields {
   std::vector<std::string> regions;  // what the numbers 1, 2, ... of the element field "region" are called
 };
 
+// What only the method knows about the forces of its last step, for output (sim/nodal_forces.hpp).
+struct StepForces {
+  bool inertia = true;         // its equations have inertia and damping
+  bool contact_known = false;  // `contact` holds all contacts; else they are springs at the end of the step
+  std::vector<ContactForce> contact;
+};
+
 class Stepper {
  public:
   virtual ~Stepper() = default;
   virtual StepReport step(const Model& model, State& state, const StepInput& input) = 0;
   virtual MethodFields fields(const Model&, const State&) const { return {}; }
+  virtual StepForces forces(const Model&, const State&) const { return {}; }
 
   // Puts right what was measured at the nodes, where the motion is more than that of nodes with lumped masses
   // on the model's rest shape (cloth that slides through its nodes, energies of its own).

@@ -3,7 +3,9 @@
 #include <limber/rigid/articulation.hpp>
 #include <limber/rigid/link_surfaces.hpp>
 #include <limber/sim/contact_state.hpp>
+#include <limber/sim/embedded_surface.hpp>
 #include <limber/sim/hash.hpp>
+#include <limber/sim/measured_fields.hpp>
 #include <limber/sim/model.hpp>
 #include <limber/sim/model_parts.hpp>
 
@@ -226,6 +228,11 @@ Model with_topology(const Model& base, const Topology& t) {
     load.acceleration.clear();
     for (const Index i : load.nodes) load.acceleration.push_back(node(carried, i));
   }
+  next.probes = base.probes;
+  for (Probe& probe : next.probes)
+    probe.items = MeasuredFields::of_elements(base.scene->probes[probe.probe].value)
+                      ? t.element_values.apply(probe.items, old_elements)
+                      : t.nodes.apply(probe.items, old_nodes);
   next.velocity = t.nodes.apply3(base.velocity);
   next.activations = base.activations;
   next.contact.obstacles = base.contact.obstacles;
@@ -255,6 +262,8 @@ Model with_topology(const Model& base, const Topology& t) {
     }
     next.articulation = std::move(articulation);
   }
+  // Bound anew: a cut has given other nodes to the elements, none to the surface.
+  for (const auto& e : base.embedded) add_embedded(e->body, e->surface, next);
   finish_model(next);
   return next;
 }

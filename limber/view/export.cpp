@@ -2,6 +2,7 @@
 #include <limber/io/file.hpp>
 #include <limber/io/mesh_io.hpp>
 #include <limber/io/vtu.hpp>
+#include <limber/view/carried_export.hpp>
 #include <limber/view/export.hpp>
 #include <limber/view/fields.hpp>
 #include <limber/view/npz.hpp>
@@ -260,6 +261,7 @@ std::vector<fs::path> write_sequence(const ReplayReader& reader, const ExportOpt
   std::vector<std::pair<double, std::string>> series;
   ReplayTopology whole;
   Part part;
+  std::vector<const ReplaySurface*> carried;  // what is written in place of the body's own surface
   Index topology = -1;
   for (std::size_t k = 0; k < frames.size(); ++k) {
     const ReplayFrame frame = reader.frame(frames[k]);
@@ -267,9 +269,16 @@ std::vector<fs::path> write_sequence(const ReplayReader& reader, const ExportOpt
       topology = frame.topology;
       whole = reader.topology(topology);
       part = part_of(whole, o.body, o.format != "vtu");
+      carried = o.format == "vtu" ? std::vector<const ReplaySurface*>() : chosen_surfaces(whole, o.body);
+      if (o.format == "obj" && !carried.empty() && k == 0)
+        write_carried_materials(folder, name + ".mtl", carried);
     }
     const std::string file = fmt::format("{}_{:06}.{}", name, frame.step, o.format);
-    if (o.format == "obj")
+    if (o.format == "obj" && !carried.empty())
+      write_carried_obj(folder / file, name + ".mtl", carried, whole, frame.x);
+    else if (o.format == "ply" && !carried.empty())
+      write_carried_ply(folder / file, carried, whole, frame);
+    else if (o.format == "obj")
       write_surface(folder / file, part, frame);
     else if (o.format == "ply")
       write_ply_fields(folder / file, part, frame, fields_of(whole, part, frame, o).node);
@@ -365,8 +374,9 @@ std::vector<fs::path> export_run(const ReplayReader& reader, const ExportOptions
                                  const fs::path& target) {
   check_fields(reader, options);
   const bool sequence = options.format == "obj" || options.format == "ply" || options.format == "vtu";
-  if (!sequence && options.format != "glb" && options.format != "npz")
-    wrong(fmt::format("--format {}: expected obj, ply, vtu, glb or npz", options.format));
+  const bool cache = options.format == "pc2" || options.format == "mdd";
+  if (!sequence && !cache && options.format != "glb" && options.format != "npz")
+    wrong(fmt::format("--format {}: expected obj, ply, vtu, glb, pc2, mdd or npz", options.format));
   if (options.each_body && reader.topology_count() > 0) {
     std::vector<fs::path> written;
     for (const ReplayBody& b : reader.topology(0).bodies) {
@@ -389,7 +399,9 @@ std::vector<fs::path> export_run(const ReplayReader& reader, const ExportOptions
   if (sequence)
     return write_sequence(reader, options, target,
                           file_name(options.body.empty() ? reader.header().scene : options.body));
-  if (options.format == "npz")
+  if (cache)
+    write_point_cache(reader, options, target);
+  else if (options.format == "npz")
     write_npz(reader, options, target);
   else
     write_glb(reader, options, target);

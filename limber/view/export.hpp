@@ -12,7 +12,7 @@
 namespace limber::view {
 
 struct ExportOptions {
-  std::string format;  // "obj", "ply", "vtu", "glb", "npz"
+  std::string format;  // "obj", "ply", "vtu", "glb", "pc2", "mdd", "npz"
   // Names of recorded fields, or "displacement"; empty: all that the format can hold.
   std::vector<std::string> fields;
   std::string body;            // only this one; empty: all together
@@ -24,7 +24,8 @@ struct ExportOptions {
 };
 
 // obj, ply: `target` is a folder that receives NAME_000012.obj; vtu: a folder with frames and run.pvd; glb,
-// npz: a file. Returns what was written, sequences as their first file. Throws Error(kUsage) for an unknown
+// pc2, mdd, npz: a file. Of a body that carries a surface (ReplaySurface) obj, ply, glb, pc2 and mdd have
+// that surface. Returns what was written, sequences as their first file. Throws Error(kUsage) for an unknown
 // format, field or body.
 std::vector<std::filesystem::path> export_run(const ReplayReader& reader, const ExportOptions& options,
                                               const std::filesystem::path& target);

@@ -18,14 +18,16 @@ struct Known {
   const char* label;
 };
 // Labels of names that many methods use; other names are shown as they are.
-constexpr std::array<Known, 8> kKnown{{{"velocity", "speed"},
-                                       {"energy_density", "strain energy density"},
-                                       {"young", "Young's modulus"},
-                                       {"poisson", "Poisson's ratio"},
-                                       {"region", "region"},
-                                       {"liveliness", "liveliness"},
-                                       {"contact_force", "contact force"},
-                                       {"body", "body"}}};
+constexpr std::array<Known, 10> kKnown{{{"von_mises", "von Mises stress"},
+                                        {"cauchy_stress", "stress"},
+                                        {"velocity", "speed"},
+                                        {"energy_density", "strain energy density"},
+                                        {"young", "Young's modulus"},
+                                        {"poisson", "Poisson's ratio"},
+                                        {"region", "region"},
+                                        {"liveliness", "liveliness"},
+                                        {"contact_force", "contact force"},
+                                        {"body", "body"}}};
 
 std::string label_of(const std::string& name) {
   for (const Known& k : kKnown)
@@ -40,10 +42,23 @@ bool is_category(const std::string& name) {
   return name == "region" || name == "body" || (name.size() > 3 && name.ends_with("_id"));
 }
 
-std::vector<float> magnitudes(const ReplayField& f) {
+// The names of the components that are shown one by one: principal values, and tensors in the order of VTK.
+// Of other vectors the magnitude is shown.
+std::vector<std::string> component_names(const ReplayField& f) {
+  if (f.components == 3 && f.name.starts_with("principal_")) return {"1", "2", "3"};
+  if (f.components == 6) return {"xx", "yy", "zz", "xy", "yz", "xz"};
+  return {};
+}
+
+std::vector<float> numbers_of(const ReplayField& f, int component) {
   if (f.components == 1) return f.values;
   const auto c = static_cast<std::size_t>(f.components);
   std::vector<float> out(f.values.size() / c);
+  if (component >= 0) {
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] = f.values[c * i + static_cast<std::size_t>(component)];
+    return out;
+  }
   for (std::size_t i = 0; i < out.size(); ++i) {
     double sum = 0;
     for (std::size_t d = 0; d < c; ++d) sum += double(f.values[c * i + d]) * f.values[c * i + d];
@@ -104,7 +119,16 @@ FieldSampler::FieldSampler(const ReplayTopology& topology, const ReplayFrame* fr
       info.categories = info.highlight = true;
       info.names = {"subspace", "full space"};
     }
-    if (!find(info.id)) list_.push_back(std::move(info));
+    info.of = f.name;
+    const std::vector<std::string> parts = component_names(f);
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      FieldInfo part = info;
+      part.id = fmt::format("{}_{}", info.id, parts[k]);
+      part.label = fmt::format("{} {}", info.label, parts[k]);
+      part.component = static_cast<int>(k);
+      if (!find(part.id)) list_.push_back(std::move(part));
+    }
+    if (parts.empty() && !find(info.id)) list_.push_back(std::move(info));
   };
   if (frame) {
     for (const ReplayField& f : frame->node_fields) add(f, false, false);
@@ -113,7 +137,7 @@ FieldSampler::FieldSampler(const ReplayTopology& topology, const ReplayFrame* fr
   for (const ReplayField& f : topology.node_fields) add(f, false, true);
   for (const ReplayField& f : topology.element_fields) add(f, true, true);
   if (topology.bodies.size() > 1 && !find("body")) {
-    FieldInfo info{"body", "body", "", true, true, true, {}};
+    FieldInfo info{"body", "body", "", true, true, true, {}, false, "body"};
     for (const ReplayBody& b : topology.bodies) info.names.push_back(b.name);
     list_.push_back(std::move(info));
   }
@@ -156,13 +180,16 @@ std::vector<float> FieldSampler::values(const FieldInfo& field, const ReplayFram
                    .norm();
     return out;
   }
-  const std::string name = field.id == "speed" ? "velocity" : field.id;
+  const std::string& name = field.of;
   const std::size_t count = field.per_element ? topology_.elements.size() : topology_.rest.size() / 3;
-  if (const ReplayField* f = find_field(frame.node_fields, name)) return magnitudes(*f);
-  if (const ReplayField* f = find_field(frame.element_fields, name))
-    return field.per_element ? magnitudes(*f) : node_average(magnitudes(*f));
-  if (const ReplayField* f = find_field(topology_.node_fields, name)) return magnitudes(*f);
-  if (const ReplayField* f = find_field(topology_.element_fields, name)) return magnitudes(*f);
+  if (const ReplayField* f = find_field(frame.node_fields, name)) return numbers_of(*f, field.component);
+  if (const ReplayField* f = find_field(frame.element_fields, name)) {
+    std::vector<float> values = numbers_of(*f, field.component);
+    return field.per_element ? values : node_average(values);
+  }
+  if (const ReplayField* f = find_field(topology_.node_fields, name)) return numbers_of(*f, field.component);
+  if (const ReplayField* f = find_field(topology_.element_fields, name))
+    return numbers_of(*f, field.component);
   std::vector<float> out(count, 0.0f);
   if (field.id == "body")
     for (std::size_t b = 0; b < topology_.bodies.size(); ++b)

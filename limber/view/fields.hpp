@@ -18,6 +18,8 @@ struct FieldInfo {
   bool categories = false;         // integers that stand for something: never interpolated
   std::vector<std::string> names;  // of the categories, where they have names
   bool highlight = false;          // 0 and 1: what is 1 is drawn in red, the rest as without a colour
+  std::string of = {};             // recorded name; where it differs from `id`
+  int component = -1;              // of a field with several; -1: the magnitude
 };
 
 // Flags that are drawn as marks and not as colours.

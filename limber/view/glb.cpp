@@ -5,6 +5,8 @@
 #include <limber/core/rotation.hpp>
 #include <limber/io/file.hpp>
 #include <limber/linalg/dense.hpp>
+#include <limber/view/carried_export.hpp>
+#include <limber/view/carried_sheet.hpp>
 #include <limber/view/export.hpp>
 #include <limber/view/shapes.hpp>
 
@@ -13,7 +15,12 @@
 
 #include <Eigen/Geometry>
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
 #include <limits>
+#include <map>
+#include <memory>
 
 namespace limber::view {
 
@@ -58,6 +65,13 @@ class Builder {
                               {"componentType", 5125},
                               {"count", values.size()},
                               {"type", "SCALAR"}});
+  }
+  // An image (PNG or JPEG) as a texture.
+  int texture(const std::string& image, const std::string& name) {
+    const int source = push("images", {{"bufferView", view(image.data(), image.size(), 0)},
+                                       {"mimeType", image_type(image)},
+                                       {"name", name}});
+    return push("textures", {{"source", source}});
   }
   int push(const char* list, json entry) {
     root[list].push_back(std::move(entry));
@@ -158,55 +172,104 @@ Modes find_modes(const MatXf& x, double tolerance, int limit) {
   return out;
 }
 
-// The surface of one topology over its frames.
-void add_epoch(Builder& b, int parent, int paint, const ReplayReader& reader, const ExportOptions& o,
-               const GlbOptions& glb, Index topology, const std::vector<Index>& frames, double start,
-               std::optional<double> until, bool from_start) {
-  const ReplayTopology whole = reader.topology(topology);
-  const Part part = part_of(whole, o.body, true);
-  const auto n = static_cast<Eigen::Index>(part.nodes.size()),
-             count = static_cast<Eigen::Index>(frames.size());
-  if (n == 0) return;
-  MatXf x(3 * n, count);
-  std::vector<float> times;
-  for (Eigen::Index f = 0; f < count; ++f) {
-    const ReplayFrame frame = reader.frame(frames[static_cast<std::size_t>(f)]);
-    for (Eigen::Index i = 0; i < n; ++i)
-      for (Eigen::Index d = 0; d < 3; ++d)
-        x(3 * i + d, f) = frame.x[3 * static_cast<std::size_t>(part.nodes[static_cast<std::size_t>(i)]) +
-                                  static_cast<std::size_t>(d)];
-    times.push_back(static_cast<float>(frame.t - start));
+// What is written of one body: triangles of points that move, in parts of one paint each.
+struct Sheet {
+  std::string name;
+  std::vector<Tri> triangles;        // of points
+  SmoothGroups groups;               // of their corners
+  std::vector<Index> corner_vertex;  // of every corner
+  std::vector<Index> vertex_point, vertex_group;
+  std::vector<float> uv;  // two a vertex, (0, 0) at the upper left as glTF has it; empty: none
+  struct Piece {
+    std::size_t first, last;  // triangles
+    int paint;
+  };
+  std::vector<Piece> pieces;
+};
+
+// The boundary of the elements: a vertex per node and smooth group, so that sharp edges keep their two
+// normals.
+Sheet boundary_sheet(const Part& part, std::string name, int paint) {
+  Sheet out;
+  out.name = std::move(name);
+  out.triangles = part.topology.surface;
+  out.groups = smooth_groups(part.topology.rest, out.triangles);
+  out.corner_vertex = out.groups.of_corner;
+  out.vertex_point.resize(static_cast<std::size_t>(out.groups.count));
+  for (std::size_t c = 0; c < out.corner_vertex.size(); ++c)
+    out.vertex_point[static_cast<std::size_t>(out.corner_vertex[c])] = out.triangles[c / 3][c % 3];
+  for (Index v = 0; v < out.groups.count; ++v) out.vertex_group.push_back(v);
+  out.pieces.push_back({0, out.triangles.size(), paint});
+  return out;
+}
+
+int textured_material(Builder& b, const SurfaceMaterial& m, const std::string& name) {
+  const auto byte = [](double v) { return static_cast<int>(std::lround(255 * v)); };
+  const bool image = !m.image.empty();
+  const Rgb color =
+      from_hex(static_cast<unsigned>(byte(m.color.x()) << 16 | byte(m.color.y()) << 8 | byte(m.color.z())));
+  const int id = material(b, name.c_str(), image ? from_hex(0xffffff) : color, 0.6f);
+  if (image)
+    b.root["materials"][static_cast<std::size_t>(id)]["pbrMetallicRoughness"]["baseColorTexture"] = {
+        {"index", b.texture(m.image, m.image_name)}};
+  return id;
+}
+
+// A carried surface: a vertex per point, texture coordinate and normal of the file.
+Sheet painted_sheet(Builder& b, const ReplaySurface& r, int plain) {
+  const TexturedSurface& s = r.surface;
+  CarriedSheet carried = carried_sheet(s);
+  Sheet out;
+  out.name = r.body;
+  out.triangles = std::move(carried.triangles);
+  out.groups = std::move(carried.groups);
+  std::vector<int> paint;
+  for (const SurfaceMaterial& m : s.materials) paint.push_back(textured_material(b, m, m.name));
+  for (const CarriedSheet::Piece& p : carried.pieces)
+    out.pieces.push_back(
+        {p.first, p.last, p.material < 0 ? plain : paint[static_cast<std::size_t>(p.material)]});
+  std::map<std::pair<Index, Index>, Index> vertex;  // group and texture coordinate
+  for (std::size_t c = 0; c < out.groups.of_corner.size(); ++c) {
+    const Index uv = s.corner_uv[static_cast<std::size_t>(carried.corners[c / 3][c % 3])];
+    const auto [known, fresh] =
+        vertex.emplace(std::pair(out.groups.of_corner[c], uv), static_cast<Index>(out.vertex_point.size()));
+    if (fresh) {
+      out.vertex_point.push_back(out.triangles[c / 3][c % 3]);
+      out.vertex_group.push_back(out.groups.of_corner[c]);
+      const Vec2 place = uv < 0 ? Vec2(0, 0) : s.uv[static_cast<std::size_t>(uv)];
+      out.uv.insert(out.uv.end(), {static_cast<float>(place.x()), static_cast<float>(1 - place.y())});
+    }
+    out.corner_vertex.push_back(known->second);
   }
+  if (s.uv.empty()) out.uv.clear();
+  return out;
+}
+
+// A sheet whose points are at x (3n, a column a frame) at the times.
+void add_sheet(Builder& b, int parent, const Sheet& sheet, const MatXf& x, const std::vector<float>& times,
+               const GlbOptions& glb, Index topology, double start, std::optional<double> until,
+               bool from_start) {
+  const auto n = x.rows() / 3, count = x.cols();
+  if (n == 0 || sheet.triangles.empty()) return;
   const float size = (Eigen::Map<const MatXf>(x.data(), 3, n).rowwise().maxCoeff() -
                       Eigen::Map<const MatXf>(x.data(), 3, n).rowwise().minCoeff())
                          .norm();
   const Modes modes = find_modes(x, glb.tolerance * static_cast<double>(size), glb.max_targets);
   const Eigen::Index targets = modes.shapes.cols();
-
-  // A vertex per node and smooth group: sharp edges keep their two normals.
-  const SmoothGroups groups = smooth_groups(part.topology.rest, part.topology.surface);
-  const auto vertices = static_cast<Eigen::Index>(groups.count);
-  std::vector<Index> node_of(static_cast<std::size_t>(vertices));
-  std::vector<std::uint32_t> corners;
-  for (std::size_t t = 0; t < part.topology.surface.size(); ++t)
-    for (std::size_t c = 0; c < 3; ++c) {
-      const Index g = groups.of_corner[3 * t + c];
-      node_of[static_cast<std::size_t>(g)] = part.topology.surface[t][c];
-      corners.push_back(static_cast<std::uint32_t>(g));
-    }
-  auto spread = [&](const Eigen::VectorXf& of_nodes) {
+  const auto vertices = static_cast<Eigen::Index>(sheet.vertex_point.size());
+  auto spread = [&](const Eigen::VectorXf& of_points) {
     std::vector<float> out;
-    for (Index i : node_of)
-      for (Eigen::Index d = 0; d < 3; ++d) out.push_back(of_nodes[3 * i + d]);
+    for (Index i : sheet.vertex_point)
+      for (Eigen::Index d = 0; d < 3; ++d) out.push_back(of_points[3 * i + d]);
     return out;
   };
   auto normals = [&](const Eigen::VectorXf& at) {
     std::vector<Vec3f> p(static_cast<std::size_t>(n));
     for (Eigen::Index i = 0; i < n; ++i) p[static_cast<std::size_t>(i)] = at.segment<3>(3 * i);
-    std::vector<Vec3f> g = group_normals(groups, part.topology.surface, p);
+    std::vector<Vec3f> g = group_normals(sheet.groups, sheet.triangles, p);
     Eigen::VectorXf out(3 * vertices);
     for (Eigen::Index i = 0; i < vertices; ++i) {
-      Vec3f& v = g[static_cast<std::size_t>(i)];
+      Vec3f& v = g[static_cast<std::size_t>(sheet.vertex_group[static_cast<std::size_t>(i)])];
       if (v.squaredNorm() < 0.5f) v = Vec3f::UnitY();  // a triangle without area
       out.segment<3>(3 * i) = v;
     }
@@ -223,27 +286,34 @@ void add_epoch(Builder& b, int parent, int paint, const ReplayReader& reader, co
     normal_shapes = dn * inverse.transpose().cast<float>();
   }
 
-  json primitive{
-      {"attributes",
-       {{"POSITION", b.floats(spread(modes.base), "VEC3", 3, true, 34962)},
-        {"NORMAL", b.floats(std::span<const float>(normal0.data(), static_cast<std::size_t>(normal0.size())),
-                            "VEC3", 3, false, 34962)}}},
-      {"indices", b.indices(corners)},
-      {"material", paint}};
+  json attributes{
+      {"POSITION", b.floats(spread(modes.base), "VEC3", 3, true, 34962)},
+      {"NORMAL", b.floats(std::span<const float>(normal0.data(), static_cast<std::size_t>(normal0.size())),
+                          "VEC3", 3, false, 34962)}};
+  if (!sheet.uv.empty()) attributes["TEXCOORD_0"] = b.floats(sheet.uv, "VEC2", 2, false, 34962);
+  json shapes = json::array();
   for (Eigen::Index k = 0; k < targets; ++k) {
     const Eigen::VectorXf turn = normal_shapes.col(k);
-    primitive["targets"].push_back(
+    shapes.push_back(
         {{"POSITION", b.floats(spread(modes.shapes.col(k)), "VEC3", 3, true, 34962)},
          {"NORMAL", b.floats(std::span<const float>(turn.data(), static_cast<std::size_t>(turn.size())),
                              "VEC3", 3, false, 34962)}});
   }
-  const std::string name = o.body.empty() ? reader.header().scene : o.body;
-  json mesh{{"name", name}, {"primitives", json::array({std::move(primitive)})}};
+  json mesh{{"name", sheet.name}, {"primitives", json::array()}};
+  for (const Sheet::Piece& piece : sheet.pieces) {
+    std::vector<std::uint32_t> corners;
+    for (std::size_t c = 3 * piece.first; c < 3 * piece.last; ++c)
+      corners.push_back(static_cast<std::uint32_t>(sheet.corner_vertex[c]));
+    json primitive{{"attributes", attributes}, {"indices", b.indices(corners)}, {"material", piece.paint}};
+    if (targets > 0) primitive["targets"] = shapes;
+    mesh["primitives"].push_back(std::move(primitive));
+  }
   for (Eigen::Index k = 0; k < targets; ++k) mesh["weights"].push_back(modes.weights(0, k));
   const int mesh_id = b.push("meshes", std::move(mesh));
-  const int node = b.node(
-      {{"name", topology == 0 ? name : fmt::format("{} after cut {}", name, topology)}, {"mesh", mesh_id}},
-      parent);
+  const int node =
+      b.node({{"name", topology == 0 ? sheet.name : fmt::format("{} after cut {}", sheet.name, topology)},
+              {"mesh", mesh_id}},
+             parent);
 
   if (targets > 0) {
     std::vector<float> w;
@@ -263,6 +333,58 @@ void add_epoch(Builder& b, int parent, int paint, const ReplayReader& reader, co
     if (until) key(*until - start, 0);
     b.animate(node, "scale", b.floats(t, "SCALAR", 1, true), b.floats(s, "VEC3", 3, false), "STEP");
   }
+}
+
+// The surfaces of one topology over its frames: carried ones, and the boundary of bodies that carry none.
+void add_epoch(Builder& b, int parent, int paint, const ReplayReader& reader, const ExportOptions& o,
+               const GlbOptions& glb, Index topology, const std::vector<Index>& frames, double start,
+               std::optional<double> until, bool from_start) {
+  const ReplayTopology whole = reader.topology(topology);
+  struct Shown {
+    Sheet sheet;
+    std::function<std::vector<float>(const ReplayFrame&)> points;
+    MatXf x;
+  };
+  std::vector<Shown> all;
+  const auto add_boundary = [&](const std::string& body, const std::string& name) {
+    auto part = std::make_shared<const Part>(part_of(whole, body, true));
+    all.push_back({boundary_sheet(*part, name, paint),
+                   [part](const ReplayFrame& f) {
+                     std::vector<float> out;
+                     for (const Index i : part->nodes)
+                       for (std::size_t d = 0; d < 3; ++d)
+                         out.push_back(f.x[3 * static_cast<std::size_t>(i) + d]);
+                     return out;
+                   },
+                   {}});
+  };
+  const std::vector<const ReplaySurface*> carried = chosen_surfaces(whole, o.body);
+  for (const ReplaySurface* s : carried)
+    all.push_back({painted_sheet(b, *s, paint),
+                   [s, &whole](const ReplayFrame& f) { return carried_points(*s, whole, f.x); },
+                   {}});
+  if (carried.empty()) {
+    add_boundary(o.body, o.body.empty() ? reader.header().scene : o.body);
+  } else if (o.body.empty()) {
+    for (const ReplayBody& body : whole.bodies)
+      if (std::none_of(carried.begin(), carried.end(),
+                       [&](const ReplaySurface* s) { return s->body == body.name; }))
+        add_boundary(body.name, body.name);
+  }
+  std::vector<float> times;
+  for (std::size_t f = 0; f < frames.size(); ++f) {
+    const ReplayFrame frame = reader.frame(frames[f]);
+    times.push_back(static_cast<float>(frame.t - start));
+    for (Shown& shown : all) {
+      const std::vector<float> points = shown.points(frame);
+      if (f == 0)
+        shown.x.resize(static_cast<Eigen::Index>(points.size()), static_cast<Eigen::Index>(frames.size()));
+      shown.x.col(static_cast<Eigen::Index>(f)) =
+          Eigen::Map<const Eigen::VectorXf>(points.data(), static_cast<Eigen::Index>(points.size()));
+    }
+  }
+  for (const Shown& shown : all)
+    add_sheet(b, parent, shown.sheet, shown.x, times, glb, topology, start, until, from_start);
 }
 
 void add_obstacles(Builder& b, int parent, int paint, const ReplayReader& reader,

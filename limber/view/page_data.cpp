@@ -1,5 +1,6 @@
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
+#include <limber/view/carried_sheet.hpp>
 #include <limber/view/codec.hpp>
 #include <limber/view/page_data.hpp>
 #include <limber/view/page_skin.hpp>
@@ -94,6 +95,55 @@ json obstacles_json(const ReplayHeader& header) {
     out.push_back(std::move(j));
   }
   return out;
+}
+
+std::string base64(const std::string& bytes) {
+  constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t word = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      word = word << 8 | (i + k < bytes.size() ? static_cast<std::uint8_t>(bytes[i + k]) : 0u);
+    for (std::size_t k = 0; k < 4; ++k)
+      out += i + k > bytes.size() ? '=' : kLetters[word >> (18 - 6 * k) & 63];
+  }
+  return out;
+}
+
+// A carried surface: which nodes move its points, and its corners with texture coordinates and smooth groups.
+json add_surface(const ReplaySurface& r, const ReplayTopology& t, const std::vector<Index>& page_of,
+                 std::size_t number, BlockBuilder& block) {
+  const TexturedSurface& s = r.surface;
+  const CarriedSheet sheet = carried_sheet(s);
+  const auto name = [&](const char* what) { return fmt::format("surface{}:{}", number, what); };
+  std::vector<Index> nodes, points;
+  std::vector<float> uv;
+  for (const Index e : r.element)
+    for (const Index i : t.elements[static_cast<std::size_t>(e)])
+      nodes.push_back(page_of[static_cast<std::size_t>(i)]);
+  for (std::size_t c = 0; c < 3 * sheet.triangles.size(); ++c) {
+    points.push_back(sheet.triangles[c / 3][c % 3]);
+    const Index k = s.corner_uv[static_cast<std::size_t>(sheet.corners[c / 3][c % 3])];
+    for (int d = 0; d < 2; ++d)
+      uv.push_back(k < 0 ? 0.0f : static_cast<float>(s.uv[static_cast<std::size_t>(k)][d]));
+  }
+  block.indices(name("nodes").c_str(), nodes);
+  block.floats(name("weights").c_str(), r.weight);
+  block.indices(name("points").c_str(), points);
+  block.indices(name("groups").c_str(), sheet.groups.of_corner);
+  if (!s.uv.empty()) block.floats(name("uv").c_str(), uv);
+  json materials = json::array(), pieces = json::array();
+  for (const SurfaceMaterial& m : s.materials) {
+    materials.push_back({{"name", m.name}, {"color", to_json(m.color)}});
+    if (!m.image.empty())
+      materials.back()["image"] = fmt::format("data:{};base64,{}", image_type(m.image), base64(m.image));
+  }
+  for (const CarriedSheet::Piece& p : sheet.pieces)
+    pieces.push_back({{"first", 3 * p.first}, {"count", 3 * (p.last - p.first)}, {"material", p.material}});
+  return {{"body", r.body},
+          {"smooth", sheet.groups.count},
+          {"materials", std::move(materials)},
+          {"pieces", std::move(pieces)}};
 }
 
 // Longest side of the bounding box of the rest shape, over all topologies [m].
@@ -200,6 +250,9 @@ void RunEncoder::begin_epoch(Index index) {
   for (Index e : fibre_elements)
     for (Index i : t.elements[static_cast<std::size_t>(e)])
       if (i >= 0) need[static_cast<std::size_t>(i)] = 2;
+  for (const ReplaySurface& s : t.surfaces)
+    for (const Index e : s.element)
+      for (const Index i : t.elements[static_cast<std::size_t>(e)]) need[static_cast<std::size_t>(i)] = 2;
   for (const Tri& tri : t.surface)
     for (Index i : tri) need[static_cast<std::size_t>(i)] = 1;
 
@@ -270,6 +323,9 @@ void RunEncoder::begin_epoch(Index index) {
   }
   block.indices("triangles", triangles);
   block.indices("triangleElement", triangle_element);
+  json surfaces = json::array();
+  for (const ReplaySurface& s : t.surfaces)
+    surfaces.push_back(add_surface(s, t, page_of, surfaces.size(), block));
   const bool plane = is_plane(t), inside = options_.inside && tet_count(t) > 0;
   if (inside) {
     // A triangle (of a link) is a tetrahedron without volume, of which a cut shows nothing.
@@ -330,6 +386,7 @@ void RunEncoder::begin_epoch(Index index) {
                                  {"plane", plane},
                                  {"origin", to_json(epoch->origin)},
                                  {"bodies", std::move(bodies)},
+                                 {"surfaces", std::move(surfaces)},
                                  {"fields", std::move(fields)},
                                  {"block", id},
                                  {"layout", block.layout}});

@@ -121,7 +121,10 @@ export class App {
     this.stage = new Stage(byId<HTMLCanvasElement>("canvas"), { low, high }, this.reference.manifest.gravity, flat);
     const size = low.distanceTo(high);
     this.views = this.runs.map((run) => new RunView(run, size, this.stage!.grid));
-    this.views.forEach((v) => this.stage!.root.add(v.group));
+    this.views.forEach((v) => {
+      this.stage!.root.add(v.group);
+      v.onLoad = () => this.touch();
+    });
     byId("corner").textContent = flat ? "" : `grid ${shortNumber(this.stage.grid)} m`;
     this.controls.build(low, high);
     this.setLook(this.dark);

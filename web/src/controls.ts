@@ -19,6 +19,7 @@ const keys: [string, string][] = [
   ["E", "element edges"],
   ["N P F O G", "dynamic nodes, pins, fibres, obstacles, floor"],
   ["K V M", "of cloth: checkers, vertices and edges on sharp features, map of its material"],
+  ["U", "surfaces that bodies carry (coloured \"plain\"), or the bodies themselves"],
   ["X", "cut: off, x, y, z"],
   ["[ ]", "move the cut"],
   ["1 2 3 4", "camera: three-quarter, front, side, top"],
@@ -31,7 +32,7 @@ const keys: [string, string][] = [
 
 export class Controls {
   readonly transport: Transport;
-  showing: Showing = { wire: false, nodes: true, pins: true, fibres: true, obstacles: true, checkers: true, sliding: true, material: true };
+  showing: Showing = { wire: false, nodes: true, pins: true, fibres: true, obstacles: true, checkers: true, sliding: true, material: true, skin: true };
   floor = true;
   clipAxis = -1;
   clipAt = 0.5;
@@ -138,6 +139,7 @@ export class Controls {
     if (some) mark("nodes", "dynamic nodes", "N");
     if (app.views.some((v) => v.run.mark("pinned", v.frame)?.some((p) => p !== 0))) mark("pins", "pins", "P");
     if (app.views.some((v) => v.epoch.fibreTets)) mark("fibres", "fibres", "F");
+    if (app.views.some((v) => v.epoch.surfaces.length)) mark("skin", "own surface", "U");
     if (app.views.some((v) => v.material)) {
       mark("checkers", "checkers", "K");
       mark("sliding", "on sharp features", "V");
@@ -319,6 +321,7 @@ export class Controls {
       case "p": this.toggle("pins"); break;
       case "f": this.toggle("fibres"); break;
       case "o": this.toggle("obstacles"); break;
+      case "u": this.toggle("skin"); break;
       case "k": this.toggle("checkers"); break;
       case "v": this.toggle("sliding"); break;
       case "m": this.toggle("material"); break;

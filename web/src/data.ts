@@ -18,6 +18,14 @@ export interface ArrayLayout {
   count: number;
 }
 
+// A surface that a body carries, shown in its place.
+export interface SurfaceManifest {
+  body: string;
+  smooth: number; // groups of corners that share a normal
+  materials: { name: string; color: [number, number, number]; image?: string }[];
+  pieces: { first: number; count: number; material: number }[]; // of corners
+}
+
 export interface EpochManifest {
   topology: number;
   step: number;
@@ -32,6 +40,7 @@ export interface EpochManifest {
   plane: boolean;
   origin: [number, number, number];
   bodies: { name: string; begin: number; end: number }[];
+  surfaces?: SurfaceManifest[];
   fields: FieldInfo[];
   block: string;
   layout: ArrayLayout[];
@@ -243,6 +252,7 @@ export class Epoch {
   readonly constants = new Map<string, Float32Array>();
   readonly quantisedRest: Int32Array;
   readonly skin: Skin | null;
+  readonly surfaces: { info: SurfaceManifest; nodes: Int32Array; weights: Float32Array; points: Int32Array; groups: Int32Array; uv: Float32Array | null }[];
 
   constructor(
     readonly info: EpochManifest,
@@ -259,6 +269,14 @@ export class Epoch {
     this.fibreTets = ints("fibreTets") ?? null;
     this.fibreDirection = (arrays.get("fibreDirection") as Float32Array) ?? null;
     this.candidates = ints("candidates") ?? null;
+    this.surfaces = (info.surfaces ?? []).map((s, k) => ({
+      info: s,
+      nodes: ints(`surface${k}:nodes`),
+      weights: arrays.get(`surface${k}:weights`) as Float32Array,
+      points: ints(`surface${k}:points`),
+      groups: ints(`surface${k}:groups`),
+      uv: (arrays.get(`surface${k}:uv`) as Float32Array) ?? null,
+    }));
     for (const [name, values] of arrays)
       if (name.startsWith("field:")) this.constants.set(name.slice(6), values as Float32Array);
     this.quantisedRest = new Int32Array(this.rest.length);

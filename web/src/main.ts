@@ -163,7 +163,7 @@ function firstPicture(app: App) {
   const quality = new URLSearchParams(location.hash.slice(1)).get("quality");
   if (quality) app.stage.setQuality(["high", "medium", "low", "lowest"].indexOf(quality));
   const fields = app.fields.map((f) => f.id);
-  const cloth = app.views.some((v) => v.material); // its checkers say more than a colour
+  const cloth = app.views.some((v) => v.material || v.epoch.surfaces.length); // checkers and textures say more than a colour
   const pointed = app.fields.find((f) => f.highlight);
   app.setColor(fields.includes("distance") ? "distance" : pointed ? pointed.id : cloth ? null : "displacement");
   const times = app.reference.manifest.times;

@@ -28,6 +28,11 @@ const groups: Record<string, { title: string; unit: string }> = {
   torque: { title: "Torque of the motors", unit: "N m" },
   power: { title: "Power", unit: "W" },
   friction: { title: "Friction in the joints", unit: "N m" },
+  reaction: { title: "Reactions", unit: "N" },
+  moment: { title: "Moments of the reactions", unit: "N m" },
+  unbalanced: { title: "Forces out of balance on free nodes", unit: "N" },
+  joint_force: { title: "Forces of the joints", unit: "N" },
+  contact_force: { title: "Contact forces", unit: "N" },
   phase: { title: "Time per step, by phase", unit: "ms" },
   dofs: { title: "Unknowns", unit: "" },
   full_share: { title: "Share of nodes in full space", unit: "" },
@@ -35,7 +40,7 @@ const groups: Record<string, { title: string; unit: string }> = {
   contacts: { title: "Contacts", unit: "" },
   residual: { title: "Residual", unit: "N" },
 };
-const order = ["energy", "activation", "torque", "power", "friction", "liveliness", "full_share", "dofs", "phase", "contacts", "iterations", "residual"];
+const order = ["energy", "activation", "torque", "power", "friction", "reaction", "moment", "joint_force", "contact_force", "unbalanced", "liveliness", "full_share", "dofs", "phase", "contacts", "iterations", "residual"];
 const maxSeries = 7;
 
 const mean = (v: ArrayLike<number>) => {
@@ -88,15 +93,17 @@ export function plotSpecs(rows: Rows): PlotSpec[] {
       series.push({ label: "other", values: total(timed.slice(series.length).map((p) => p.values)) });
     byGroup.set("phase", series);
   }
-  const rank = (g: string) => (order.indexOf(g) < 0 ? order.length : order.indexOf(g));
+  // A probe is called "tip: displacement [m]": its unit is in its name (with | for /), and it comes first.
+  const probe = (g: string) => /^(.*: .*?)(?: \[(.*)\])?$/.exec(g);
+  const rank = (g: string) => (probe(g) ? -1 : order.indexOf(g) < 0 ? order.length : order.indexOf(g));
   return [...byGroup]
     .filter(([group, series]) => !["contacts", "iterations", "residual"].includes(group) || !series.every((s) => constant(s.values)))
     .sort((a, b) => rank(a[0]) - rank(b[0]))
     .map(([group, series]) => ({
       title:
-        (groups[group]?.title ?? capital(group.replaceAll("_", " "))) +
+        (groups[group]?.title ?? probe(group)?.[1] ?? capital(group.replaceAll("_", " "))) +
         (series.length > maxSeries ? `, ${maxSeries} largest of ${series.length}` : ""),
-      unit: groups[group]?.unit ?? "",
+      unit: groups[group]?.unit ?? probe(group)?.[2]?.replaceAll("|", "/") ?? "",
       t,
       series: largest(series),
     }));

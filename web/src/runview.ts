@@ -1,6 +1,7 @@
 // One run on the stage: surface, cut face, marks, obstacles; shows the run at a moment.
 import * as THREE from "three";
 import { Cap } from "./cap";
+import { Carried, uncovered } from "./carried";
 import { ClothMarks } from "./cloth";
 import type { Epoch, FieldInfo, Run } from "./data";
 import { Marks } from "./marks";
@@ -24,6 +25,7 @@ export interface Showing {
   checkers: boolean; // of a cloth
   sliding: boolean; // its vertices and edges on sharp features
   material: boolean; // the map of its material
+  skin: boolean; // surfaces that bodies carry, while nothing is coloured by a field
 }
 
 export class RunView {
@@ -41,10 +43,12 @@ export class RunView {
   private surface!: Surface;
   private cap: Cap | null = null;
   private marks!: Marks;
+  private carried: Carried[] = [];
+  onLoad = () => {}; // a texture has been decoded
   private field: FieldInfo | null = null;
   private clip: ClipPlane | null = null;
   private readonly worldPlane = new THREE.Plane();
-  private showing: Showing = { wire: false, nodes: true, pins: true, fibres: true, obstacles: true, checkers: true, sliding: true, material: true };
+  private showing: Showing = { wire: false, nodes: true, pins: true, fibres: true, obstacles: true, checkers: true, sliding: true, material: true, skin: true };
   private readonly cloth = new ClothMarks();
   material: Float32Array | null = null; // of the shown frame
   conformal: Int32Array = new Int32Array(0);
@@ -85,6 +89,10 @@ export class RunView {
       this.group.remove(this.surface.mesh, this.marks.group);
       this.surface.dispose();
       this.marks.dispose();
+      for (const c of this.carried) {
+        this.group.remove(c.mesh);
+        c.dispose();
+      }
       if (this.cap) {
         this.group.remove(this.cap.mesh);
         this.cap.dispose();
@@ -96,7 +104,8 @@ export class RunView {
     this.surface = new Surface(epoch, this.uniforms, this.run.conformalEdges(frame));
     this.marks = new Marks(epoch, this.size);
     this.cap = epoch.tets ? new Cap(epoch, this.uniforms) : null;
-    this.group.add(this.surface.mesh, this.marks.group);
+    this.carried = epoch.surfaces.map((s) => new Carried(s, () => this.onLoad()));
+    this.group.add(this.surface.mesh, this.marks.group, ...this.carried.map((c) => c.mesh));
     if (this.cap) this.group.add(this.cap.mesh);
     if (this.field) this.field = epoch.field(this.field.id) ?? null;
     this.applyShowing();
@@ -124,6 +133,7 @@ export class RunView {
     } else {
       this.surface.move(this.x);
     }
+    for (const c of this.carried) if (c.mesh.visible) c.move(this.x);
     this.marks.move(place, () => this.x, this.run.mark("dynamic", frame), this.run.mark("pinned", frame));
     this.obstacles.move(frame);
     this.showCloth(frame);
@@ -173,7 +183,19 @@ export class RunView {
     const u = this.uniforms;
     u.uMode.value = !this.field ? ColorMode.Plain : this.field.highlight ? ColorMode.Highlight : this.field.categories ? ColorMode.Categories : ColorMode.Numbers;
     if (range) this.setRange(range);
+    this.applySkin();
     this.repaint();
+  }
+
+  // Carried surfaces in place of their bodies, or the bodies themselves.
+  private applySkin() {
+    if (!this.carried.length) return;
+    const on = this.showing.skin && !this.field;
+    for (const c of this.carried) {
+      c.mesh.visible = on;
+      if (on) c.move(this.x);
+    }
+    this.surface.showOnly(on ? uncovered(this.epoch) : null);
   }
 
   setRange(range: Range) {
@@ -196,6 +218,7 @@ export class RunView {
     this.marks.pins.group.visible = s.pins;
     if (this.marks.fibres) this.marks.fibres.visible = s.fibres;
     this.obstacles.group.visible = s.obstacles;
+    this.applySkin();
     this.cloth.group.visible = s.sliding && this.material !== null;
     this.uniforms.uCell.value = this.material && s.checkers ? this.cell : 0;
   }
@@ -209,6 +232,7 @@ export class RunView {
     // Of something see-through only the front: backs and fronts would be mixed in the order of the triangles.
     m.side = opacity === 1 || this.material ? THREE.DoubleSide : THREE.FrontSide;
     m.needsUpdate = true;
+    for (const c of this.carried) c.setOpacity(opacity);
     this.surface.mesh.castShadow = opacity === 1 && !this.epoch.info.plane;
   }
 
@@ -239,6 +263,7 @@ export class RunView {
     const planes = this.clip ? [this.worldPlane] : null;
     this.surface.material.clippingPlanes = planes;
     this.marks.clip(planes);
+    for (const c of this.carried) c.clip(planes);
     this.cloth.clip(planes);
   }
 

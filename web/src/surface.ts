@@ -184,6 +184,15 @@ export class Surface {
     this.position.needsUpdate = this.normal.needsUpdate = true;
   }
 
+  // Only these ranges of corners; null: all.
+  showOnly(ranges: [number, number][] | null) {
+    const { geometry } = this.mesh;
+    geometry.clearGroups();
+    this.mesh.visible = !ranges || ranges.length > 0;
+    for (const [first, count] of ranges ?? []) geometry.addGroup(first, count, 0);
+    this.mesh.material = ranges ? [this.material] : this.material;
+  }
+
   // Material coordinates of a cloth's nodes.
   setMaterial(material: Float32Array) {
     if (!this.checkers) {

@@ -27,6 +27,11 @@ void report_links(const rigid::Articulation& a, const rigid::StepOutcome& out, d
   if (dry && a.surfaces.size() + m.joints.size() <= kMostColumns)
     for (const rigid::Joint& j : m.joints)
       if (j.dry_friction > 0) report.extra["friction/" + j.name] += out.dry_friction[j.v_begin];
+  if (m.joints.size() <= kMostColumns)
+    for (std::size_t i = 0; i < m.joints.size() && out.joint_force.size() > 0; ++i)
+      for (int axis = 0; axis < 3; ++axis)
+        report.extra["joint_force/" + m.joints[i].name + "/" + "xyz"[axis]] =
+            out.joint_force[3 * static_cast<Eigen::Index>(i) + axis];
   if (!m.loops.empty()) report.extra["loop_error"] = out.loop_error;
   report.iterations = out.iterations;
   report.contacts += static_cast<Index>((out.contact_normal.array() > 0).count());
@@ -56,6 +61,12 @@ MethodFields link_fields(const rigid::Articulation& a, const rigid::StepOutcome&
       torque[link] = std::abs(out.friction_torque[static_cast<Eigen::Index>(i)]);
       load[link] = out.load[i];
     }
+  }
+  if (out.joint_force.size() > 0) {
+    fields.units["joint_force"] = "N";
+    std::vector<double>& force = fields.link["joint_force"] = empty;
+    for (std::size_t i = 0; i < m.joints.size(); ++i)
+      force[i] = out.joint_force.segment<3>(3 * static_cast<Eigen::Index>(i)).norm();
   }
   return fields;
 }

@@ -33,6 +33,12 @@ class Implicit final : public Stepper {
     return f;
   }
 
+  // Those of the stage that ended the last step; before one there is none.
+  StepForces forces(const Model&, const State& state) const override {
+    return {integrator_ != Integrator::kQuasistatic, true,
+            posed_ ? stage_.contact_forces(state.x) : std::vector<ContactForce>()};
+  }
+
   std::string misfit(const Model& model, const State& state) const override {
     const ImplicitMemory* memory = memory_of<ImplicitMemory>(state);
     return memory ? implicit_misfit(*memory, model.nodes(), model.activations.size()) : std::string();
@@ -302,6 +308,7 @@ class Implicit final : public Stepper {
   void pose(const StepInput& in, const StageRule& rule, const KnownState& s0, const KnownState& s1) {
     auto phase = clock_.phase("force");
     stage_.pose(in, rule, s0, s1);
+    posed_ = true;
   }
 
   void add(const SolverReport& r) {
@@ -326,6 +333,7 @@ class Implicit final : public Stepper {
   int friction_revisions_ = 0;    // solves of this step with new normal forces for friction
   std::vector<Index> tunnelled_;  // nodes that went through a body in this step
   BlockMatrix A_;
+  bool posed_ = false;  // the stage belongs to a step
   PhaseClock clock_;
 };
 

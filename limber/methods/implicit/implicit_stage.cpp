@@ -101,6 +101,17 @@ bool ImplicitStage::revise_friction(const VecX& x) {
   return all.change > kFrictionTolerance * all.sum;
 }
 
+std::vector<ContactForce> ImplicitStage::contact_forces(const VecX& x) const {
+  std::vector<ContactForce> out;
+  contact_.list_forces(x, out);
+  if (!bodies_) return out;
+  VecX f = VecX::Zero(x.size());
+  bodies_->add_force(x, f);
+  for (Index i = 0; i < model_.nodes(); ++i)
+    if (!node(f, i).isZero(0)) out.push_back({i, -1, node(f, i)});
+  return out;
+}
+
 bool ImplicitStage::covered(const BodyContact::Pair& pair) const {
   return std::all_of(pair.nodes.begin(), pair.nodes.end(), [&](Index i) {  // the corners share an element
     return pattern_->find(std::max(i, pair.nodes[0]), std::min(i, pair.nodes[0])) >= 0;

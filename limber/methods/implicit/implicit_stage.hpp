@@ -110,6 +110,9 @@ class ImplicitStage {
   bool touching() const { return bodies_touch_ || contact_.touching(); }
   bool touching(const VecX& x) const { return contact_.touching(x) || (bodies_ && bodies_->touching(x)); }
 
+  // Contacts of the posed problem at x, for output.
+  std::vector<ContactForce> contact_forces(const VecX& x) const;
+
   const Model& model() const { return model_; }
   const MatrixKey& key() const { return key_; }
   VecX velocity(const VecX& x) const { return (x - c_) / rule_.gamma; }

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace limber {
 namespace {
 
@@ -68,6 +70,8 @@ class Joints final : public Stepper {
     settings_.staggered.tolerance = o.tolerance;
     settings_.staggered.max_iterations = o.max_iterations;
     settings_.published = o.published;
+    settings_.reactions = std::find(scene.output.fields.begin(), scene.output.fields.end(), "reaction") !=
+                          scene.output.fields.end();
     if (o.tangents) settings_.space = rigid::FrictionSpace::kMaximal;
     settings_.stabilisation.project = o.project;
     settings_.stabilisation.rate = o.project ? 0.0 : o.loop_rate;

@@ -80,7 +80,7 @@ constinit const Method mixed_method{
     .spec = {.name = "mixed",
              .summary = "subspace mixed FEM: skinning modes and stretches at a few points, whatever the mesh",
              .entries = kMixedEntries,
-             .can = {.obstacles = true, .plane = false, .cuts = false},
+             .can = {.obstacles = true, .plane = false, .own_energies = false, .cuts = false},
              .check = check_mixed,
              .remedy = "try more iterations, a smaller time step (time/step), or more points"},
     .make = make_mixed,

@@ -1,0 +1,216 @@
+#include <limber/io/textured_surface.hpp>
+
+#include <limber/core/error.hpp>
+#include <limber/io/cursor.hpp>
+#include <limber/io/file.hpp>
+#include <limber/io/mesh_io.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <tuple>
+
+namespace limber {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMostImageBytes = 64ull << 20;
+
+void tell(std::vector<std::string>* notices, std::string line) {
+  if (notices) notices->push_back(std::move(line));
+}
+
+// The text after a keyword; file names may have blanks in them, and options ("-s 1 1 1") come before.
+std::string last_file_name(std::string_view line) {
+  std::string text(line);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\r' || text.back() == '\t')) text.pop_back();
+  text.erase(0, text.find_first_not_of(" \t"));
+  if (!text.empty() && text[0] == '-') text = text.substr(text.find_last_of(" \t") + 1);
+  std::replace(text.begin(), text.end(), '\\', '/');
+  return text;
+}
+
+void read_image(const std::string& folder, const std::string& name, SurfaceMaterial& material,
+                std::vector<std::string>* notices) {
+  const fs::path path = fs::path(folder) / name;
+  try {
+    std::string bytes = read_file(path.string(), kMostImageBytes);
+    if (image_type(bytes).empty())
+      return tell(notices,
+                  fmt::format("{}: is neither PNG nor JPEG; the material \"{}\" has its plain colour",
+                              path.string(), material.name));
+    material.image = std::move(bytes);
+    material.image_name = path.filename().string();
+  } catch (const Error& e) {
+    tell(notices, fmt::format("{}; the material \"{}\" has its plain colour", e.what(), material.name));
+  }
+}
+
+void read_mtl(const std::string& folder, const std::string& file, std::vector<SurfaceMaterial>& out,
+              std::vector<std::string>* notices) {
+  const std::string path = (fs::path(folder) / file).string();
+  std::string data;
+  try {
+    data = read_file(path);
+  } catch (const Error& e) {
+    return tell(notices, fmt::format("{}; its materials have a plain colour", e.what()));
+  }
+  io::Cursor in(path, data);
+  in.comments('#');
+  const std::string images = fs::path(path).parent_path().string();
+  while (in.skip_space()) {
+    const std::string_view key = in.token();
+    if (key == "newmtl") {
+      in.more_in_line();
+      out.push_back({last_file_name(in.line()), Vec3::Constant(0.8), {}, {}});
+    } else if (out.empty()) {
+      in.line();
+    } else if (key == "Kd") {
+      const Vec3 color = in.point("a colour");
+      out.back().color = color.cwiseMax(0).cwiseMin(1);
+      in.line();
+    } else if (key == "map_Kd") {
+      in.more_in_line();
+      read_image(images.empty() ? "." : images, last_file_name(in.line()), out.back(), notices);
+    } else {
+      in.line();
+    }
+  }
+}
+
+// One corner of a face: "7", "7/3", "7//2", "7/3/2"; numbers from 1, negative ones from the end.
+struct ObjCorner {
+  std::int64_t point = 0, uv = 0, normal = 0;
+};
+
+ObjCorner parse_corner(const io::Cursor& in, std::string_view text) {
+  ObjCorner out;
+  std::int64_t* const part[3] = {&out.point, &out.uv, &out.normal};
+  constexpr const char* kWhat[3] = {"a vertex of a face", "a texture coordinate of a face",
+                                    "a normal of a face"};
+  for (int k = 0; k < 3; ++k) {
+    const std::size_t slash = text.find('/');
+    const std::string_view number = text.substr(0, slash);
+    if (k == 0 || !number.empty()) *part[k] = io::to_integer(in, number, kWhat[k]);
+    if (slash == std::string_view::npos) break;
+    text = text.substr(slash + 1);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string image_type(const std::string& bytes) {
+  if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return "image/png";
+  if (bytes.starts_with("\xff\xd8\xff")) return "image/jpeg";
+  return {};
+}
+
+std::vector<Tri> corner_triangles(const TexturedSurface& s) {
+  std::vector<Tri> out;
+  for (Index f = 0; f < s.faces(); ++f)
+    for (Index c = s.face_begin[at(f)] + 1; c + 1 < s.face_begin[at(f) + 1]; ++c)
+      out.push_back({s.face_begin[at(f)], c, c + 1});
+  return out;
+}
+
+TexturedSurface parse_textured_obj(const std::string& name, std::string_view data, const std::string& folder,
+                                   std::vector<std::string>* notices) {
+  TexturedSurface out;
+  io::Cursor in(name, data);
+  in.comments('#');
+  std::int64_t normals = 0;
+  std::map<std::string, Index> materials;
+  Index material = -1;
+  std::size_t lines = 0;
+  const auto number_of = [&](std::int64_t i, std::int64_t count, const char* what) {
+    if (i == 0 || i < -count || i > count)
+      in.fail(fmt::format("found {} {}, but the numbers start at 1 and there are {} so far", what, i, count));
+    return static_cast<Index>(i > 0 ? i - 1 : count + i);
+  };
+  while (in.skip_space()) {
+    const std::string_view key = in.token();
+    if (key == "v") {
+      out.points.push_back(in.point("a vertex coordinate"));
+      in.line();
+    } else if (key == "vt") {
+      const double u = in.number("a texture coordinate");
+      out.uv.emplace_back(u, in.more_in_line() ? in.number("a texture coordinate") : 0);
+      in.line();
+    } else if (key == "vn") {
+      in.point("a normal");
+      ++normals;
+      in.line();
+    } else if (key == "f") {
+      const std::size_t first = out.corner_point.size();
+      while (in.more_in_line()) {
+        const std::string_view text = in.token();
+        if (text == "\\") {
+          in.line();
+          continue;
+        }
+        const ObjCorner c = parse_corner(in, text);
+        out.corner_point.push_back(
+            number_of(c.point, static_cast<std::int64_t>(out.points.size()), "vertex"));
+        out.corner_uv.push_back(
+            c.uv == 0 ? -1 : number_of(c.uv, static_cast<std::int64_t>(out.uv.size()), "texture coordinate"));
+        out.corner_normal.push_back(c.normal == 0 ? -1 : number_of(c.normal, normals, "normal"));
+      }
+      if (out.corner_point.size() < first + 3)
+        in.fail(fmt::format("found a face with {} vertices, expected at least 3",
+                            out.corner_point.size() - first));
+      out.face_begin.push_back(static_cast<Index>(out.corner_point.size()));
+      out.face_material.push_back(material);
+    } else if (key == "l" || key == "p") {
+      ++lines;
+      in.line();
+    } else if (key == "mtllib") {
+      in.more_in_line();
+      const auto before = static_cast<Index>(out.materials.size());
+      read_mtl(folder, last_file_name(in.line()), out.materials, notices);
+      for (auto k = before; k < static_cast<Index>(out.materials.size()); ++k)
+        materials.emplace(out.materials[at(k)].name, k);
+    } else if (key == "usemtl") {
+      in.more_in_line();
+      const std::string wanted = last_file_name(in.line());
+      const auto [known, fresh] = materials.emplace(wanted, static_cast<Index>(out.materials.size()));
+      if (fresh) out.materials.push_back({wanted, Vec3::Constant(0.8), {}, {}});
+      material = known->second;
+    } else {
+      in.line();
+    }
+  }
+  if (out.faces() == 0)
+    throw Error(ErrorKind::kInput, fmt::format("{}: has no faces, so there is nothing to show", name));
+  if (lines > 0) tell(notices, fmt::format("{}: {} lines and points are left out", name, lines));
+  return out;
+}
+
+TexturedSurface read_textured_surface(const std::string& path, std::vector<std::string>* notices) {
+  std::string ending = fs::path(path).extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  if (ending == ".obj") {
+    const std::string folder = fs::path(path).parent_path().string();
+    return parse_textured_obj(path, read_file(path), folder.empty() ? "." : folder, notices);
+  }
+  const TriMesh mesh = read_surface(path, notices);
+  TexturedSurface out;
+  out.points = mesh.nodes;
+  for (const Tri& t : mesh.triangles) {
+    out.corner_point.insert(out.corner_point.end(), t.begin(), t.end());
+    out.face_begin.push_back(static_cast<Index>(out.corner_point.size()));
+  }
+  out.corner_uv.assign(out.corner_point.size(), -1);
+  out.corner_normal.assign(out.corner_point.size(), -1);
+  out.face_material.assign(mesh.triangles.size(), -1);
+  if (out.faces() == 0)
+    throw Error(ErrorKind::kInput, fmt::format("{}: has no faces, so there is nothing to show", path));
+  return out;
+}
+
+}  // namespace limber

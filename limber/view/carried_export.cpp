@@ -1,0 +1,187 @@
+#include <limber/view/carried_export.hpp>
+
+#include <limber/core/error.hpp>
+#include <limber/io/file.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace limber::view {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A material's name in the .mtl file: those of several bodies do not meet.
+std::string material_name(const std::vector<const ReplaySurface*>& all, std::size_t k, Index m) {
+  const ReplaySurface& s = *all[k];
+  const std::string own = m < 0 ? "plain" : s.surface.materials[static_cast<std::size_t>(m)].name;
+  std::string out = all.size() > 1 ? fmt::format("{}_{}", s.body, own) : own;
+  std::replace(out.begin(), out.end(), ' ', '_');
+  return out;
+}
+
+void put_word(std::string& out, std::uint32_t word, bool big) {
+  if (big) word = __builtin_bswap32(word);
+  out.append(reinterpret_cast<const char*>(&word), 4);
+}
+
+}  // namespace
+
+std::vector<const ReplaySurface*> chosen_surfaces(const ReplayTopology& topology, const std::string& body) {
+  std::vector<const ReplaySurface*> out;
+  for (const ReplaySurface& s : topology.surfaces)
+    if (body.empty() || s.body == body) out.push_back(&s);
+  return out;
+}
+
+void write_carried_obj(const fs::path& file, const std::string& materials,
+                       const std::vector<const ReplaySurface*>& surfaces, const ReplayTopology& topology,
+                       const std::vector<float>& x) {
+  std::string out = fmt::format("mtllib {}\n", materials);
+  Index points = 0, uvs = 0;
+  for (std::size_t k = 0; k < surfaces.size(); ++k) {
+    const TexturedSurface& s = surfaces[k]->surface;
+    out += fmt::format("o {}\n", surfaces[k]->body);
+    const std::vector<float> at = carried_points(*surfaces[k], topology, x);
+    for (std::size_t i = 0; i < at.size(); i += 3)
+      out += fmt::format("v {} {} {}\n", at[i], at[i + 1], at[i + 2]);
+    for (const Vec2& uv : s.uv) out += fmt::format("vt {:.7g} {:.7g}\n", uv.x(), uv.y());
+    Index material = -2;
+    for (Index f = 0; f < s.faces(); ++f) {
+      const auto face = static_cast<std::size_t>(f);
+      if (s.face_material[face] != material) {
+        material = s.face_material[face];
+        out += fmt::format("usemtl {}\n", material_name(surfaces, k, material));
+      }
+      out += "f";
+      for (Index c = s.face_begin[face]; c < s.face_begin[face + 1]; ++c) {
+        const auto corner = static_cast<std::size_t>(c);
+        out += fmt::format(" {}", points + s.corner_point[corner] + 1);
+        if (s.corner_uv[corner] >= 0) out += fmt::format("/{}", uvs + s.corner_uv[corner] + 1);
+      }
+      out += "\n";
+    }
+    points += static_cast<Index>(s.points.size());
+    uvs += static_cast<Index>(s.uv.size());
+  }
+  write_file_atomic(file.string(), out);
+}
+
+void write_carried_materials(const fs::path& folder, const std::string& name,
+                             const std::vector<const ReplaySurface*>& surfaces) {
+  std::string out;
+  for (std::size_t k = 0; k < surfaces.size(); ++k)
+    for (Index m = -1; m < static_cast<Index>(surfaces[k]->surface.materials.size()); ++m) {
+      SurfaceMaterial material;
+      if (m >= 0) material = surfaces[k]->surface.materials[static_cast<std::size_t>(m)];
+      out += fmt::format("newmtl {}\nKd {} {} {}\n", material_name(surfaces, k, m), material.color.x(),
+                         material.color.y(), material.color.z());
+      if (material.image.empty()) continue;
+      const std::string image = surfaces.size() > 1
+                                    ? fmt::format("{}_{}", surfaces[k]->body, material.image_name)
+                                    : material.image_name;
+      out += fmt::format("map_Kd {}\n", image);
+      write_file_atomic((folder / image).string(), material.image);
+    }
+  write_file_atomic((folder / name).string(), out);
+}
+
+// Faces as they are; texture coordinates per corner, as MeshLab reads them.
+void write_carried_ply(const fs::path& file, const std::vector<const ReplaySurface*>& surfaces,
+                       const ReplayTopology& topology, const ReplayFrame& frame) {
+  std::size_t points = 0, faces = 0;
+  bool textured = false;
+  for (const ReplaySurface* s : surfaces) {
+    points += s->surface.points.size();
+    faces += static_cast<std::size_t>(s->surface.faces());
+    textured = textured || !s->surface.uv.empty();
+  }
+  std::string out = fmt::format(
+      "ply\nformat binary_little_endian 1.0\ncomment t {} s\nelement vertex {}\nproperty float x\nproperty "
+      "float y\n"
+      "property float z\nelement face {}\nproperty list uchar int vertex_indices\n{}end_header\n",
+      frame.t, points, faces, textured ? "property list uchar float texcoord\n" : "");
+  const auto put = [&](const auto& value) {
+    out.append(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  for (const ReplaySurface* s : surfaces)
+    for (const float v : carried_points(*s, topology, frame.x)) put(v);
+  std::int32_t first = 0;
+  for (const ReplaySurface* r : surfaces) {
+    const TexturedSurface& s = r->surface;
+    for (std::size_t f = 0; f + 1 < s.face_begin.size(); ++f) {
+      const Index begin = s.face_begin[f], end = s.face_begin[f + 1];
+      if (end - begin > 100)
+        throw Error(ErrorKind::kInput,
+                    fmt::format("body \"{}\": a face has {} corners; ply is written with at most 100",
+                                r->body, end - begin));
+      put(static_cast<std::uint8_t>(end - begin));
+      for (Index c = begin; c < end; ++c) put(first + s.corner_point[static_cast<std::size_t>(c)]);
+      if (!textured) continue;
+      put(static_cast<std::uint8_t>(2 * (end - begin)));
+      for (Index c = begin; c < end; ++c) {
+        const Index t = s.corner_uv[static_cast<std::size_t>(c)];
+        const Vec2 uv = t >= 0 ? s.uv[static_cast<std::size_t>(t)] : Vec2(0, 0);
+        put(static_cast<float>(uv.x()));
+        put(static_cast<float>(uv.y()));
+      }
+    }
+    first += static_cast<std::int32_t>(s.points.size());
+  }
+  write_file_atomic(file.string(), out);
+}
+
+void write_point_cache(const ReplayReader& reader, const ExportOptions& o, const fs::path& file) {
+  const std::vector<Index> frames = chosen_frames(reader, o);
+  const bool big = o.format == "mdd";
+  std::string out, times, positions;
+  std::size_t count = 0;
+  Index known = -1;
+  ReplayTopology topology;
+  std::vector<const ReplaySurface*> surfaces;
+  Part part;
+  for (std::size_t k = 0; k < frames.size(); ++k) {
+    const ReplayFrame frame = reader.frame(frames[k]);
+    if (frame.topology != known) {
+      topology = reader.topology(frame.topology);
+      surfaces = chosen_surfaces(topology, o.body);
+      if (surfaces.empty() && known >= 0)
+        throw Error(ErrorKind::kInput,
+                    fmt::format("--format {}: the mesh changes during the run, and a point cache has the "
+                                "same points in every frame; a surface that the body carries (\"embed\") has",
+                                o.format));
+      if (surfaces.empty()) part = part_of(topology, o.body, true);
+      known = frame.topology;
+    }
+    std::vector<float> at;
+    for (const ReplaySurface* s : surfaces) {
+      const std::vector<float> own = carried_points(*s, topology, frame.x);
+      at.insert(at.end(), own.begin(), own.end());
+    }
+    if (surfaces.empty())
+      for (const Index i : part.nodes)
+        for (std::size_t d = 0; d < 3; ++d) at.push_back(frame.x[3 * static_cast<std::size_t>(i) + d]);
+    count = at.size() / 3;
+    for (const float v : at) put_word(positions, std::bit_cast<std::uint32_t>(v), big);
+    put_word(times, std::bit_cast<std::uint32_t>(static_cast<float>(frame.t)), big);
+    if (o.progress) o.progress(static_cast<Index>(k + 1), static_cast<Index>(frames.size()));
+  }
+  if (big) {
+    put_word(out, static_cast<std::uint32_t>(frames.size()), true);
+    put_word(out, static_cast<std::uint32_t>(count), true);
+    out += times;
+  } else {
+    out.append("POINTCACHE2\0", 12);
+    put_word(out, 1, false);
+    put_word(out, static_cast<std::uint32_t>(count), false);
+    put_word(out, std::bit_cast<std::uint32_t>(0.0f), false);  // first frame
+    put_word(out, std::bit_cast<std::uint32_t>(1.0f), false);  // frames between two samples
+    put_word(out, static_cast<std::uint32_t>(frames.size()), false);
+  }
+  write_file_atomic(file.string(), out + positions);
+}
+
+}  // namespace limber::view
