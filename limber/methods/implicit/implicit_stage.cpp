@@ -1,5 +1,6 @@
 #include <limber/methods/implicit/implicit_stage.hpp>
 
+#include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/fem/rounding.hpp>
 #include <limber/methods/common/system.hpp>
@@ -7,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include <fmt/format.h>
 
 namespace limber {
 namespace {
@@ -23,10 +26,19 @@ ImplicitStage::ImplicitStage(const Model& model, const StageOptions& options)
       eliminator_(*model.pattern),
       strain_damping_(options.strain_damping),
       contact_(model.contact, options.contact_damping, options.slip_speed, kContactMargin * model.size) {
-  if (options.body_contact)
+  if (options.body_contact) {
+    // It asks what is inside a closed surface: it would not see cloth at all.
+    for (const Body& body : model.bodies)
+      if (is_sheet(body.kind))
+        throw Error(
+            ErrorKind::kInput,
+            fmt::format("/method/body_contact: bodies touch by their closed surfaces, and \"{}\" is "
+                        "cloth, which has none; leave body_contact out, or give the scene soft bodies only",
+                        body.name));
     bodies_.emplace(model.mesh,
                     BodyContactOptions{model.scene->contact.stiffness, model.scene->contact.friction,
                                        options.contact_damping, options.slip_speed});
+  }
   const fem::Rounding rounding = fem::rounding(model.mesh, fem::rest_volume(*model.elements));
   elastic_scale_ = rounding.energy;
   force_rounding_ = rounding.force;

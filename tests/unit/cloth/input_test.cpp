@@ -142,6 +142,23 @@ TEST(ClothInput, OverlappingStartIsRefused) {
   }
 }
 
+// Contact between bodies does not see sheets: no silence about it.
+TEST(ClothInput, ContactBetweenBodiesIsRefused) {
+  for (const char* method : {"implicit", "cloth"}) {
+    const std::string text = fmt::format(
+        R"({{"limber": 1, "time": {{"step": 0.005, "end": 1}}, "method": {{"type": "{}", "body_contact": true}},
+            "bodies": [{{"name": "rag", "elements": "cloth", "mesh": {{"shape": "rectangle", "size": [1, 1], "nodes": [3, 3]}}}}]}})",
+        method);
+    try {
+      Simulation sim(std::make_shared<const Scene>(read_scene(text, "rag.json")));
+      ADD_FAILURE() << method;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::kInput);
+      EXPECT_NE(std::string(e.what()).find("body_contact"), std::string::npos) << e.what();
+    }
+  }
+}
+
 // Half of it lies on the box, the other half is folded back onto that, the crease on the edge: it turns by
 // 180 degrees there.
 TEST(ClothInput, ClothFoldedOntoAnEdgeStaysSound) {
