@@ -42,7 +42,7 @@ class Train(unittest.TestCase):
         with tempfile.TemporaryDirectory() as cache:
             done = self.limber("train", SCENE, "--set", "/bodies/0/mesh/edge=0.05", "--set", "/method/poses=4", cache=cache)
             self.assertEqual(done.returncode, 2, done.stderr)
-            self.assertIn("training poses only", done.stderr)
+            self.assertIn("on one line", done.stderr)
 
     def test_nowhere_to_keep_it(self):
         done = self.limber("train", SCENE, cache="")

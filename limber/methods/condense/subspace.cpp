@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -52,6 +53,37 @@ bool same_pose(const std::vector<BonePose>& a, const std::vector<BonePose>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), [](const BonePose& p, const BonePose& q) {
     return (p.R - q.R).norm() < 1e-9 && (p.t - q.t).norm() < 1e-9;
   });
+}
+
+// A body that is fixed along one line can turn about it. Conjugate directions do not see that, so it is
+// looked for: throws Error(kInput).
+void check_held(const Model& model, const Skeleton& skeleton) {
+  std::vector<Index> root(at(model.nodes()));
+  std::iota(root.begin(), root.end(), 0);
+  const auto root_of = [&](Index i) {
+    while (root[at(i)] != i) i = root[at(i)] = root[at(root[at(i)])];
+    return i;
+  };
+  for (const Tet& t : model.mesh.elements)
+    for (const Index i : t)
+      if (i >= 0) root[at(root_of(i))] = root_of(t[0]);
+  std::map<Index, std::vector<Vec3>> fixed;  // of each connected piece
+  for (Index i = 0; i < model.nodes(); ++i)
+    if (skeleton.bone_of_node[at(i)] >= 0) fixed[root_of(i)].push_back(model.mesh.rest[at(i)]);
+  for (const auto& piece : fixed) {
+    const std::vector<Vec3>& x = piece.second;
+    const auto far = std::max_element(x.begin(), x.end(), [&](const Vec3& a, const Vec3& b) {
+      return (a - x[0]).squaredNorm() < (b - x[0]).squaredNorm();
+    });
+    const Vec3 along = (*far - x[0]).stableNormalized();
+    if (std::all_of(x.begin(), x.end(), [&](const Vec3& p) {
+          return (p - x[0] - along.dot(p - x[0]) * along).norm() < 1e-6 * model.size;
+        }))
+      throw Error(ErrorKind::kInput,
+                  fmt::format("the {} nodes that bones hold are on one line, about which the body is free to "
+                              "turn: expected bones with a greater radius, or a finer mesh",
+                              x.size()));
+  }
 }
 
 // Static solutions of the whole body: the hybrid energy when all nodes are full. Each pose has a factor of
@@ -356,6 +388,7 @@ Subspace train_subspace(const Model& model, const Skeleton& skeleton, const Bone
   if (load_cached(preparation.cache, "condense", out.hash, stored) && take_subspace(stored, model, out))
     return out;
   out.cubature = {};
+  check_held(model, skeleton);
   std::vector<std::size_t> solved;
   const MatX displacements = solve_poses(model, skeleton, skinning, poses, o, preparation, solved);
   preparation.say("training the subspace: basis", 0.8);
