@@ -121,8 +121,7 @@ class Simulation {
   mutable State state_;
   mutable bool behind_ = false;  // the nodes have not been moved since the last step of a reduced method
   State before_;                 // a step, where the method needs it
-  const bool
-      wants_reactions_;  // output or probes of the scene: a reduced method's velocities are looked at too
+  bool wants_reactions_;  // output or probes of the scene: a reduced method's velocities are looked at too
   Guidance guidance_;
   StepInput guided_input_;
   bool used_guidance_ = false;  // in the last step
