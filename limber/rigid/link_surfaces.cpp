@@ -123,6 +123,16 @@ Shape pin(const Vec3& centre, const Vec3& axis, const JointFriction& friction, d
 
 }  // namespace
 
+TriMesh shape_surface(const Shape& shape) {
+  Builder b;
+  b.begin({}, 0, 0);
+  b.add(shape);
+  TriMesh out;
+  out.nodes = std::move(b.out.x);
+  out.triangles = std::move(b.out.triangles);
+  return out;
+}
+
 LinkSurfaces link_surfaces(const Articulation& a) {
   const Mechanism& m = a.mechanism;
   Builder b;

@@ -20,6 +20,8 @@ struct LinkSurfaces {
 };
 
 LinkSurfaces link_surfaces(const Articulation& articulation);
+// One shape, in the frame of its link.
+TriMesh shape_surface(const Shape& shape);
 
 // Positions [m] and velocities [m/s] of the nodes, three numbers each.
 void place_surfaces(const LinkSurfaces& surfaces, const Motion& motion, VecX& x, VecX& v);

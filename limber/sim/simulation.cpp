@@ -18,8 +18,8 @@
 namespace limber {
 namespace {
 
-// Adds the links, and returns their mass; the centre of mass is not yet divided by it.
-double measure_links(const Model& model, const State& state, Diagnostics& d) {
+// Adds the links to what was measured of bodies of the given mass.
+void add_links(const Model& model, const State& state, double mass, Diagnostics& d) {
   const rigid::Mechanism& m = model.articulation->mechanism;
   rigid::Motion motion;
   rigid::update_motion(m, state.joint_q, state.joint_v, motion);
@@ -31,14 +31,14 @@ double measure_links(const Model& model, const State& state, Diagnostics& d) {
   d.angular_momentum += rigid::angular_momentum(m, motion);
   rigid::Motion start;
   rigid::update_motion(m, model.articulation->q, state.joint_v, start);
-  double mass = 0;
+  d.center_of_mass *= mass;
   for (std::size_t i = 0; i < m.links.size(); ++i) {
     mass += m.links[i].inertia.mass;
     d.center_of_mass += m.links[i].inertia.mass * motion.links[i].com;
     d.max_speed = std::max(d.max_speed, motion.links[i].phi.tail<3>().norm());
     d.max_displacement = std::max(d.max_displacement, (motion.links[i].com - start.links[i].com).norm());
   }
-  return mass;
+  if (mass > 0) d.center_of_mass /= mass;
 }
 
 bool asks_for_reactions(const Scene& scene) {
@@ -133,9 +133,11 @@ std::string state_misfit(const Model& model, const State& state) {
 
 }  // namespace
 
-Diagnostics measure(const Model& model, const State& state, const std::vector<double>& activation) {
+namespace {
+
+Diagnostics measure_bodies(const Model& model, const State& state, const std::vector<double>& activation,
+                           double& mass) {
   Diagnostics d;
-  double mass = 0;
   for (Index i = 0; i < model.nodes(); ++i) {
     const double m = model.mass[3 * i];
     const Vec3 x = node(state.x, i), v = node(state.v, i);
@@ -148,16 +150,26 @@ Diagnostics measure(const Model& model, const State& state, const std::vector<do
     d.max_displacement = std::max(d.max_displacement, (x - model.mesh.rest[i]).norm());
     d.max_speed = std::max(d.max_speed, v.norm());
   }
-  if (model.articulation) mass += measure_links(model, state, d);
   if (mass > 0) d.center_of_mass /= mass;
   d.elastic = fem::elastic_energy(*model.elements, state.x, activation);
   d.contact = contact_energy(model, state);
   return d;
 }
 
+}  // namespace
+
+Diagnostics measure(const Model& model, const State& state, const std::vector<double>& activation) {
+  double mass = 0;
+  Diagnostics d = measure_bodies(model, state, activation, mass);
+  if (model.articulation) add_links(model, state, mass, d);
+  return d;
+}
+
 Diagnostics Simulation::measured(const std::vector<double>& activation) const {
-  Diagnostics d = limber::measure(*model_, state(), activation);
+  double mass = 0;
+  Diagnostics d = measure_bodies(*model_, state(), activation, mass);
   stepper_->measure(*model_, state_, d);
+  if (model_->articulation) add_links(*model_, state_, mass, d);
   return d;
 }
 

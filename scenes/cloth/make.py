@@ -142,3 +142,20 @@ for mu in (0, 0.1, 0.3, 0.6):
              for k, (sx, sy) in enumerate([(-1, -1), (1, -1), (1, 1), (-1, 1)])]
     scene(f"friction-{mu}", f"FRICTION of Table 2.1: dropped between four boxes, friction {mu}.", 1.5, cloth((9, 9), "crossed"),
           {"eol": True, **MEDIUM}, boxes)
+
+# SEESAW: cloth over a link. It falls across one arm of a plank on a pin, weighs it down and slides off over its edges.
+seesaw = {**cloth((9, 9), "crossed", translation=(0.12, -0.4, 0.1), size=(0.8, 0.8)), "area_density": 0.2}
+scene("seesaw", "Cloth falls across one arm of a seesaw, a link on a pin with a spring, tips it and slides off over its edges.", 2.0, seesaw,
+      {"eol": True, "link_friction": 0.1, **MEDIUM},
+      [{"name": "floor", "shape": "plane", "point": [0, 0, -0.8], "normal": [0, 0, 1], "friction": 0.4}],
+      more={"links": [{"name": "plank", "mass": 0.8, "shapes": {"shape": "box", "size": [1.4, 0.3, 0.04], "contact": True}}],
+            "joints": [{"name": "pin", "child": "plank", "axis": [0, 1, 0], "stiffness": 1.0, "damping": 0.05}]})
+
+# FLAG: cloth on a link that a motor turns, in the wind.
+scene("flag", "A flag on a pole, a link that a motor swings to and fro, in a wind of 4 m/s.", 4.0,
+      {**cloth((13, 9), "crossed", translation=(0.012, 0, 0.6), size=(0.9, 0.6)), "rotation": [math.pi / 2, 0, 0]},
+      {"air_density": 1.2, "wind": [4, 0.5, 0], "sharp": False}, [],
+      more={"links": [{"name": "pole", "mass": 2, "shapes": {"shape": "cylinder", "radius": 0.012, "length": 1.8, "position": [0, 0, 0.3]}}],
+            "joints": [{"name": "foot", "child": "pole", "position": [0, 0, -0.6], "axis": [0, 1, 0],
+                        "motor": {"type": "speed", "keys": [[0, 0], [0.5, 0.8], [1.5, -0.8], [2.5, 0.8], [3.5, -0.8], [4, 0]]}}],
+            "attachments": [{"link": "pole", "nodes": {"formula": "x < 0.02"}}]})

@@ -1,8 +1,9 @@
 #include <limber/methods/cloth/cloth.hpp>
 
 #include <limber/core/error.hpp>
+#include <limber/methods/cloth/links.hpp>
 #include <limber/methods/cloth/requirements.hpp>
-#include <limber/methods/cloth/step_bounds.hpp>
+#include <limber/methods/common/link_report.hpp>
 #include <limber/methods/common/system.hpp>
 
 #include <nlohmann/json.hpp>
@@ -34,9 +35,10 @@ class Cloth final : public Stepper {
     require_surface(model, triangles, body_.hinges);
     if (remeshes()) require_flat(model, triangles, charts_);
     if (!remeshes()) update_rest(model.mesh.rest, triangles, body_);
-    if (options_.sharp) features_ = find_features(model.contact.obstacles, options_.sharp_angle);
+    if (model.articulation) links_.emplace(model, options_.link_friction);
+    if (options_.sharp) features_ = find_features(obstacles(model), options_.sharp_angle);
     if (options_.mesh == ClothMesh::kConformal)
-      too_short_ = short_features(features_, model.contact.obstacles, options_.insert.size);
+      too_short_ = short_features(features_, obstacles(model), options_.insert.size);
   }
 
   // Steps in which the material would slide further than the triangles ahead reach are cut.
@@ -59,8 +61,9 @@ class Cloth final : public Stepper {
       return std::nullopt;
     const Sheet before = sheet_of(model, state, charts_);
     update_rest(before, body_);
-    Prepared prepared = prepare(model, state, part_length(model, state), before, side_of(state), body_,
-                                of_patch_, features_, too_short_, options_);
+    if (links_) links_->predict(state, part_length(model, state));
+    Prepared prepared = prepare(obstacles(model), state, part_length(model, state), before, side_of(state),
+                                body_, of_patch_, features_, too_short_, options_);
     if (prepared.same) {
       ready_ = std::move(prepared);
       ready_time_ = state.t;
@@ -76,10 +79,11 @@ class Cloth final : public Stepper {
   }
 
   // Lines 4 and 5 of Alg. 2.1.
-  StepReport step(const Model& model, State& state, const StepInput& in) override {
+  StepReport step(const Model& model, State& state, const StepInput& script) override {
     StepReport report;
     clock_.reset();
     take_sheet(model, state, report);
+    const StepInput& in = links_ ? with_links(state, script) : script;
     if (!options_.eol && options_.mesh == ClothMesh::kConformal) {
       // Its vertices on features are there for the mesh alone: they move with the material.
       on_feature_ = sheet_.feature;
@@ -118,6 +122,11 @@ class Cloth final : public Stepper {
     VecX q = from_basis(problem_, solution.y);
     if (options_.filter && !eol_.empty())
       filter_friction(pattern_, eol_, geometry_, lumped_mass(), solution.reaction, q);
+    if (links_) {
+      auto phase = clock_.phase("links");
+      links_->step(impulses(q), touches_, sheet_.x, state);
+      report_links(*model.articulation, links_->outcome(), in.h, report);
+    }
     advance(in, q, solution, state);
     for (const auto& [name, count] : solution.fallbacks) report.fallbacks[name] += count;
     report_limits(solution, report);
@@ -127,7 +136,8 @@ class Cloth final : public Stepper {
     if (options_.eol) report.extra["parts"] = static_cast<double>(memory_of<ClothMemory>(state).parts);
     report.extra["eol"] = static_cast<double>(eol_.size());
     if (options_.eol) report.extra["eol_force"] = edge_force(solution) / in.h;
-    report.dofs = free_dofs(in) + 2 * static_cast<Index>(eol_.size());
+    report.dofs = free_dofs(in) + 2 * static_cast<Index>(eol_.size()) +
+                  (links_ ? model.articulation->mechanism.velocities : 0);
     report.symbolic_analyses = solver_.analyses();
     for (const auto& phase : clock_.phases()) report.phases.push_back(phase);
     return report;
@@ -150,6 +160,7 @@ class Cloth final : public Stepper {
 
   MethodFields fields(const Model& model, const State& state) const override {
     MethodFields f;
+    if (links_) f = link_fields(*model.articulation, links_->outcome());
     const bool charted =
         std::all_of(charts_.begin(), charts_.end(), [](const auto& c) { return c.has_value(); });
     if (!charted) return f;
@@ -159,7 +170,7 @@ class Cloth final : public Stepper {
       u.push_back(X[0]);
       v.push_back(X[1]);
     }
-    f.units = {{"material_u", "m"}, {"material_v", "m"}};
+    f.units["material_u"] = f.units["material_v"] = "m";
     if (!remeshes()) f.constant = {"material_u", "material_v"};
     if (options_.mesh == ClothMesh::kConformal) {
       auto& eol = f.node["eol"];
@@ -258,12 +269,12 @@ class Cloth final : public Stepper {
   void bound_velocities(const Model& model, const State& state, const StepInput& in, StepReport& report) {
     problem_.A = system_.A;
     problem_.b = system_.b;
-    StepContacts found =
-        set_bounds({sheet_, body_, pattern_, side_, on_feature_, on_parameter_, features_, too_short_,
-                    std::span<const Obstacle>(model.contact.obstacles), state.t, in, options_},
-                   problem_);
+    StepContacts found = set_bounds({sheet_, body_, pattern_, side_, on_feature_, on_parameter_, features_,
+                                     too_short_, obstacles(model), state.t, in, options_},
+                                    problem_);
     eol_ = std::move(found.eol);
     geometry_ = std::move(found.geometry);
+    touches_ = std::move(found.touches);
     report.contacts = found.contacts;
     if (found.short_edges > 0) report.fallbacks["short-edge"] += found.short_edges;
     const ClothMemory* m = memory_of<ClothMemory>(state);
@@ -279,6 +290,26 @@ class Cloth final : public Stepper {
     for (std::size_t t = 0; t < sheet_.triangles.size(); ++t)
       for (const Index i : sheet_.triangles[t]) mass[i] += body_.fabric[t].density * body_.rest[t].area / 3;
     return mass;
+  }
+
+  std::span<const Obstacle> obstacles(const Model& model) const {
+    return links_ ? links_->obstacles() : std::span<const Obstacle>(model.contact.obstacles);
+  }
+
+  const StepInput& with_links(const State& state, const StepInput& script) {
+    auto phase = clock_.phase("links");
+    held_ = script;
+    links_->predict(state, script.h);
+    links_->hold_attached(sheet_.x, held_);
+    return held_;
+  }
+
+  // What contacts and holds have given every vertex in space: all that its own forces do not explain [N s].
+  // (EOL vertices slide by forces in the material; those move nothing in space.)
+  VecX impulses(const VecX& q) const {
+    VecX out;
+    multiply(system_.A, q, out);
+    return (out - system_.b).head(3 * sheet_.vertices());
   }
 
   // Line 5: positions, in space and in the material.
@@ -417,6 +448,9 @@ class Cloth final : public Stepper {
   BoundProblem problem_;
   std::vector<EolVertex> eol_;
   std::vector<EolGeometry> geometry_;
+  std::vector<Touch> touches_;
+  std::optional<ClothLinks> links_;
+  StepInput held_;  // the script's, with what links hold
   PhaseClock clock_;
 };
 

@@ -208,12 +208,11 @@ std::vector<std::uint8_t> short_features(const FeatureSet& features, std::span<c
   return out;
 }
 
-Prepared prepare(const Model& model, const State& state, double h, const Sheet& before,
+Prepared prepare(std::span<const Obstacle> obstacles, const State& state, double h, const Sheet& before,
                  const std::vector<std::uint8_t>& side, const ClothBody& body,
                  const std::vector<Fabric>& of_patch, const FeatureSet& features,
                  const std::vector<std::uint8_t>& too_short, const ClothOptions& options) {
   Prepared out;
-  const std::span<const Obstacle> obstacles(model.contact.obstacles);
   Sheet sheet = before;
   const auto start = Clock::now();
   std::vector<FeatureContact> contacts;

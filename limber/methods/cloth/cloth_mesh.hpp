@@ -41,7 +41,7 @@ std::vector<std::uint8_t> short_features(const FeatureSet& features, std::span<c
                                          double size);
 // `body` is that of `before`, `of_patch` the fabric of each body; contacts with features that are `too_short`
 // make no vertices.
-Prepared prepare(const Model& model, const State& state, double h, const Sheet& before,
+Prepared prepare(std::span<const Obstacle> obstacles, const State& state, double h, const Sheet& before,
                  const std::vector<std::uint8_t>& side, const ClothBody& body,
                  const std::vector<Fabric>& of_patch, const FeatureSet& features,
                  const std::vector<std::uint8_t>& too_short, const ClothOptions& options);

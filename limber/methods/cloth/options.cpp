@@ -30,6 +30,7 @@ constexpr Entry kClothEntries[] = {
     {.path = "/method[cloth]/aspect_min", .type = Type::kNumber, .fallback = "0.2", .range = ranges::inside(0, 1), .text = "Remeshing: how much longer triangles may be wanted in one direction than in the other, inverse."},
     {.path = "/method[cloth]/wind", .type = Type::kNumbers, .unit = "m/s", .fallback = "[0, 0, 0]", .text = "Velocity of the air, which presses on cloth as on plates; with air_density 0 there is none."},
     {.path = "/method[cloth]/air_density", .type = Type::kNumber, .unit = "kg/m^3", .fallback = "0", .range = ranges::at_least(0), .text = "Density of the air, 1.2 about; it brakes cloth in still air too. 0: no air."},
+    {.path = "/method[cloth]/link_friction", .type = Type::kNumber, .fallback = "0", .range = ranges::at_least(0), .text = "Friction coefficient of cloth on the shapes of links."},
     {.path = "/method[cloth]/recovery", .type = Type::kNumber, .unit = "m/s", .fallback = "1", .range = ranges::above(0), .text = "Fastest that a vertex inside an obstacle is pushed out."},
     {.path = "/method[cloth]/offset", .type = Type::kNumber, .unit = "m", .fallback = "0", .range = ranges::at_least(0), .text = "How far vertices stay from the faces of obstacles: half the thickness of thick cloth, or what keeps round obstacles from showing through."},
     {.path = "/method[cloth]/reach", .type = Type::kNumber, .unit = "m", .fallback = "1e-3", .range = ranges::above(0), .text = "Vertices that come this near to an obstacle in a step, or nearer, are bounded by it."},
@@ -55,6 +56,7 @@ cloth::ClothOptions cloth::ClothOptions::read(const nlohmann::json& o) {
   out.filter = o.at("friction") == "filter";
   out.inertia_forces = o.at("inertia_forces");
   out.sharp_angle = o.at("sharp_angle");
+  out.link_friction = o.at("link_friction");
   out.detect.threshold = o.at("threshold");
   out.adapt.size_min = o.at("size_min");
   out.adapt.size_max = o.at("size_max");
@@ -77,7 +79,8 @@ constinit const Method cloth_method{
              .summary =
                  "cloth: membrane and bending, contact as bounds on velocities, sliding over sharp edges",
              .entries = kClothEntries,
-             .can = {.obstacles = true,
+             .can = {.links = true,
+                     .obstacles = true,
                      .plane = false,
                      .cloth = true,
                      .bending = true,

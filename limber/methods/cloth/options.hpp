@@ -17,8 +17,9 @@ struct ClothOptions {
   SharpNormals normals = SharpNormals::kAveraged;  // of vertices without material velocity, at sharp features
   bool sharp = false;                              // edges, corners, wires and nails are seen at all
   bool inertia_forces = true;
-  bool filter = false;      // friction of EOL vertices by the paper's filter
-  double sharp_angle = 30;  // [degrees]
+  bool filter = false;       // friction of EOL vertices by the paper's filter
+  double sharp_angle = 30;   // [degrees]
+  double link_friction = 0;  // mu
   Wind wind;
   ContactOptions contact;
   FeatureContactOptions detect;

@@ -29,6 +29,7 @@ void conformal_contacts(const StepSituation& w, std::vector<std::uint8_t>& held,
     held[at(e.vertex)] = 1;
     FaceContact c;
     c.vertex = e.vertex;
+    c.obstacle = w.features[at(static_cast<Index>(marked.feature[at(e.vertex)]))].obstacle;
     c.friction = e.friction;
     c.velocity = e.velocity;
     const std::size_t normals = e.kind == EolKind::kEdge ? 2 : e.kind == EolKind::kCorner ? 3 : 1;
@@ -52,7 +53,7 @@ void conformal_contacts(const StepSituation& w, std::vector<std::uint8_t>& held,
 
 // Edges and triangles of the cloth at sharp features, where no vertex is; how many of these are too short for
 // vertices.
-int add_rows(const StepSituation& w, BoundProblem& problem) {
+int add_rows(const StepSituation& w, BoundProblem& problem, std::vector<Touch>& touches) {
   int short_edges = 0;
   Sheet marked = w.sheet;
   if (!w.on_feature.empty() && !w.options.eol) marked.feature = w.on_feature;
@@ -84,6 +85,8 @@ int add_rows(const StepSituation& w, BoundProblem& problem) {
     row.velocity = c.velocity;
     row.friction = obstacle.friction;
     problem.rows.push_back(row);
+    for (int k = 0; k < c.count; ++k)
+      touches.push_back({c.vertices[static_cast<std::size_t>(k)], f.obstacle, row.n});
   }
   return short_edges;
 }
@@ -108,6 +111,8 @@ StepContacts set_bounds(const StepSituation& w, BoundProblem& problem) {
     for (const EolVertex& e : out.eol) {
       out.geometry.push_back(eol_geometry(w.sheet, w.body, around[at(e.vertex)], border, e));
       held[at(e.vertex)] = 1;
+      const Feature& f = w.features[at(static_cast<Index>(w.sheet.feature[at(e.vertex)]))];
+      out.touches.push_back({e.vertex, f.obstacle, out.geometry.back().out});
     }
     EolOptions eol;
     eol.capstan = !w.options.filter;
@@ -124,7 +129,15 @@ StepContacts set_bounds(const StepSituation& w, BoundProblem& problem) {
   std::stable_sort(contacts.begin(), contacts.end(),
                    [](const FaceContact& a, const FaceContact& b) { return a.vertex < b.vertex; });
   add_all_face_bounds(contacts, problem);
-  if (w.options.sharp) out.short_edges = add_rows(w, problem);
+  for (const FaceContact& c : contacts) out.touches.push_back({c.vertex, c.obstacle, c.n});
+  if (w.options.sharp) out.short_edges = add_rows(w, problem, out.touches);
+  // What holds a vertex cannot be told from what presses it.
+  std::erase_if(out.touches, [&](const Touch& touch) {
+    const std::size_t d = 3 * at(touch.vertex);
+    return w.in.fixed[d] || w.in.fixed[d + 1] || w.in.fixed[d + 2];
+  });
+  std::stable_sort(out.touches.begin(), out.touches.end(),
+                   [](const Touch& a, const Touch& b) { return a.vertex < b.vertex; });
   out.contacts = static_cast<Index>(contacts.size() + out.eol.size() + problem.rows.size());
   return out;
 }

@@ -24,9 +24,16 @@ struct StepSituation {
   const ClothOptions& options;
 };
 
+// A vertex that nothing else holds and that an obstacle may press, whose normal there is n.
+struct Touch {
+  Index vertex = -1, obstacle = -1;
+  Vec3 n = Vec3::UnitZ();
+};
+
 struct StepContacts {
   std::vector<EolVertex> eol;
   std::vector<EolGeometry> geometry;  // of each of them
+  std::vector<Touch> touches;         // by vertex
   Index contacts = 0;
   int short_edges = 0;  // contacts with features that are too short for vertices
 };
