@@ -348,6 +348,7 @@ Image Painter::paint(Index index) {
   paints[kPin].base = from_hex(0x2d6cdf);
   paints[kObstacle].base = from_hex(0x9aa2aa);
   paints[kObstacle].gloss = 0.1f;
+  paints[kObstacle].behind = 0.002f;
   paints[kFibre].base = from_hex(0xe0344a);
   for (int k : {kDynamic, kCandidate, kPin, kFibre}) paints[static_cast<std::size_t>(k)].shadow = false;
 

@@ -197,10 +197,11 @@ class Renderer {
       for (std::size_t k = 0; k < t_.size(); ++k) {
         const Projected &a = screen_[3 * k], &b = screen_[3 * k + 1], &c = screen_[3 * k + 2];
         if (a.near <= 0 || b.near <= 0 || c.near <= 0) continue;  // reaches behind the eye
+        const float nearer = 1 - paints_[t_.paint[k]].behind;
         scan(a, b, c, w_, static_cast<int>(y0), static_cast<int>(y1),
              [&](int x, int y, float near, float b1, float b2) {
                Hit& hit = at(x, y);
-               if (near > hit.near) hit = {near, static_cast<int>(k), b1, b2};
+               if (nearer * near > hit.near) hit = {nearer * near, static_cast<int>(k), b1, b2};
              });
       }
       // Floors by rays; they are marked with -2, -3, ...

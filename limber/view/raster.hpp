@@ -21,10 +21,11 @@ struct Paint {
   double low = 0, high = 1;      // of kNumbers (logarithms if `log`)
   bool log = false;
   bool highlight = false;  // of kCategories: 1 in red, all others as kPlain
-  double tick = 0;     // distance of contour lines; 0: none
-  bool edges = false;  // draw the edges of triangles
+  double tick = 0;         // distance of contour lines; 0: none
+  bool edges = false;      // draw the edges of triangles
   float gloss = 0.35f;
   bool shadow = true;  // casts one
+  float behind = 0;    // is seen as if it were this share further away: what lies on it covers it
 };
 
 // Triangles in stage coordinates: +y is up, the scene has about size 1 and lies around the origin.
