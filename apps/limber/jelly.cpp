@@ -8,6 +8,7 @@
 #include <limber/io/tetrahedralize.hpp>
 #include <limber/io/textured_surface.hpp>
 #include <limber/mesh/geometry.hpp>
+#include <limber/mesh/remesh.hpp>
 #include <limber/mesh/stuff.hpp>
 #include <limber/view/export.hpp>
 
@@ -39,19 +40,21 @@ constexpr double kJellyStep = 1.0 / 240;  // [s]; every fourth one is a frame
 TetMesh wrap_in_tets(const TriMesh& surface, const JellyOptions& o, std::vector<std::string>& notices) {
   TetrahedralizeOptions options;
   options.vertices = o.vertices;
-  options.wrap = true;
+  options.wrap = options.thin = true;
   if (!o.quiet) options.progress = [](const std::string& line) { fmt::print(stderr, "limber: {}\n", line); };
   try {
     return tetrahedralize(surface, options, &notices);
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::kIo) throw;
-    notices.push_back(
-        fmt::format("{}; a lattice is stuffed instead, which needs a closed surface", e.what()));
+    notices.push_back(fmt::format("{}; a lattice is stuffed instead", e.what()));
   }
-  const Box box = bounding_box(surface.nodes);
-  StuffOptions stuff;  // about two nodes for a cube of the lattice
-  stuff.spacing = std::cbrt(2 * box.size().prod() / o.vertices);
-  return stuff_isosurface(surface_depth(surface), box, stuff);
+  // About two nodes for a cube of the lattice; sheets have a layer or two of them.
+  const double spacing = std::max(std::cbrt(2 * bounding_box(surface.nodes).size().prod() / o.vertices),
+                                  std::sqrt(2 * surface_area(surface) / o.vertices));
+  const TriMesh wrapped = wrap_surface(surface, 0.5 * spacing, true);
+  StuffOptions stuff;
+  stuff.spacing = spacing;
+  return stuff_isosurface(surface_depth(wrapped), bounding_box(wrapped.nodes), stuff);
 }
 
 int jelly(const JellyOptions& o) {

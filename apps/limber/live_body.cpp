@@ -50,6 +50,9 @@ class MomentFile {
 LiveBody::LiveBody(const Simulation& simulation) : obstacles_(simulation.model().contact.obstacles) {
   const ReplayTopology topology = replay_topology(simulation);
   for (const Tri& t : topology.surface) nodes_.insert(nodes_.end(), t.begin(), t.end());
+  for (const ReplaySurface& s : topology.surfaces)  // nodes inside may carry it
+    for (const Index e : s.element)
+      nodes_.insert(nodes_.end(), topology.elements[at(e)].begin(), topology.elements[at(e)].end());
   std::sort(nodes_.begin(), nodes_.end());
   nodes_.erase(std::unique(nodes_.begin(), nodes_.end()), nodes_.end());
   const MatX* basis = simulation.basis();
@@ -212,6 +215,44 @@ LivePatch patch_around(const Model& model, Index center) {
   std::sort(out.ids.begin(), out.ids.end());
   out.ids.erase(std::unique(out.ids.begin(), out.ids.end()), out.ids.end());
   return out;
+}
+
+nlohmann::json dropped_body(const Simulation& simulation, const std::string& shape, double size,
+                            const Vec3* above, const std::string& name) {
+  const Model& model = simulation.model();
+  const VecX& x = simulation.state().x;
+  const Vec3 gravity = simulation.scene().gravity;
+  const Vec3 up = gravity.norm() > 0 ? Vec3(-gravity.normalized()) : Vec3::UnitY();
+  const double length = size * model.size, reach = 0.5 * length;
+  Box box;
+  for (Index i = 0; i < model.nodes(); ++i) box.add(node(x, i));
+  const Vec3 at_point = above ? *above : Vec3(0.5 * (box.lo + box.hi));
+  // Above the highest of what is in its way.
+  double top = at_point.dot(up);
+  for (Index i = 0; i < model.nodes(); ++i) {
+    const Vec3 way = node(x, i) - at_point;
+    if ((way - way.dot(up) * up).norm() < 1.2 * reach) top = std::max(top, node(x, i).dot(up));
+  }
+  Vec3 center = at_point + (top - at_point.dot(up) + reach + 0.15 * model.size) * up;
+  nlohmann::json mesh;
+  if (shape == "ball")
+    mesh = {{"shape", "sphere"}, {"radius", reach}, {"edge", 0.45 * reach}};
+  else if (shape == "ring")
+    mesh = {
+        {"shape", "torus"}, {"radius", 0.68 * reach}, {"tube_radius", 0.32 * reach}, {"edge", 0.3 * reach}};
+  else if (shape == "box")
+    mesh = {{"shape", "box"}, {"size", {length, length, length}}, {"nodes", {4, 4, 4}}};
+  else
+    throw Error(ErrorKind::kInput,
+                fmt::format("\"shape\": expected \"ball\", \"box\" or \"ring\", found \"{}\"", shape));
+  if (shape == "box") center -= Vec3::Constant(reach);  // its origin is a corner
+  const auto softest = std::min_element(model.mesh.material.begin(), model.mesh.material.end(),
+                                        [](const auto& a, const auto& b) { return a.young < b.young; });
+  return {{"name", name},
+          {"mesh", mesh},
+          {"translation", {center.x(), center.y(), center.z()}},
+          {"material",
+           {{"young", softest->young}, {"poisson", softest->poisson}, {"density", softest->density}}}};
 }
 
 }  // namespace limber

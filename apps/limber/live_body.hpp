@@ -19,7 +19,7 @@ class LiveBody {
   // Manifest and blocks of a page's run of one frame, as JSON, with the number of the model.
   std::string shape(const Simulation& simulation, std::uint64_t model) const;
   // Length of the text (32 bits, little-endian), `head` with obstacles in it as text, padded to four bytes,
-  // then the positions of the surface's nodes (float32), in ascending order of the nodes.
+  // then the positions of the nodes that are seen (float32), in ascending order of the nodes.
   std::string frame(const Simulation& simulation, nlohmann::json head) const;
   // Of mass, of nodes of the first topology [m].
   Vec3 center(const Simulation& simulation, std::span<const Index> nodes) const;
@@ -27,7 +27,7 @@ class LiveBody {
  private:
   void positions(const Simulation& simulation, float* out) const;
 
-  std::vector<Index> nodes_;  // of the surface, ascending
+  std::vector<Index> nodes_;  // of the surface, and those that move a carried one, ascending
   std::vector<Obstacle> obstacles_;
   // Of a reduced method, whose other nodes need not be moved to be seen.
   Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> basis_;
@@ -44,5 +44,10 @@ struct LivePatch {
 };
 LivePatch patch_around(const Model& model, Index node);
 Vec3 patch_center(const Model& model, const VecX& x, std::span<const Index> nodes);
+
+// A body (as scenes have them) that falls on what is below a point, or beside it: of the softest material
+// that is there, `size` times as long as the scene. Shapes: "ball", "box", "ring".
+nlohmann::json dropped_body(const Simulation& simulation, const std::string& shape, double size,
+                            const Vec3* above, const std::string& name);
 
 }  // namespace limber

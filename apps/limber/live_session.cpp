@@ -31,7 +31,7 @@ namespace {
 using LiveClock = std::chrono::steady_clock;
 using nlohmann::json;
 
-constexpr std::size_t kMostRequests = 64, kMostGrips = 8;
+constexpr std::size_t kMostRequests = 64, kMostGrips = 8, kMostDropped = 30;
 constexpr double kHandSpeed = 20;           // of the scene's size, per simulated second: no hand is faster
 constexpr double kLeastBetween = 1.0 / 60;  // frames [s]
 constexpr double kMostBehind = 0.1;         // real time, before it is given up for slow motion [s]
@@ -193,6 +193,7 @@ class LiveSession::Worker {
     grips_.clear();
     forces_ = events_ = json::array();
     failure_.clear();
+    dropped_ = 0;
     mark_ = 0;
     pace();
     auto shape = std::make_shared<const std::string>(body_->shape(*simulation_, ++model_));
@@ -276,6 +277,8 @@ class LiveSession::Worker {
       release(request);
     } else if (what == "set") {
       set(text_in(request, "path"), member_in(request, "value"));
+    } else if (what == "drop") {
+      return drop(request);
     } else if (what == "save") {
       return save(request);
     } else {
@@ -361,6 +364,27 @@ class LiveSession::Worker {
     simulation_->add_event(event);
     const json entry{{"type", "set"}, {"time", event.time}, {"path", path}, {"value", value}};
     events_.push_back(entry);
+  }
+
+  // A body that comes in, and contact between bodies where there was none.
+  json drop(const json& request) {
+    const Scene& scene = simulation_->scene();
+    const double size = request.contains("size") ? number_in(request, "size") : 0.2;
+    if (!(size >= 0.02 && size <= 2)) refuse_request("\"size\": expected a number from 0.02 to 2");
+    std::optional<Vec3> above;
+    if (request.contains("above")) above = vector_in(request, "above");
+    if (!simulation_->method().spec.can.body_contact)
+      refuse_request(fmt::format(
+          "\"{}\" does not let bodies touch each other: what is dropped would fall through; take conjac, "
+          "implicit or rigidify",
+          scene.method));
+    if (dropped_ == kMostDropped) refuse_request(fmt::format("at most {} things are dropped", kMostDropped));
+    const json body = dropped_body(*simulation_, text_in(request, "shape"), size, above ? &*above : nullptr,
+                                   fmt::format("dropped {}", dropped_ + 1));
+    if (!scene.method_options->value("body_contact", false)) set("/method/body_contact", true);
+    set("/bodies/-", body);
+    ++dropped_;
+    return {{"ok", true}, {"body", body}};
   }
 
   // All that was done, as a scene.
@@ -517,6 +541,7 @@ class LiveSession::Worker {
   std::string failure_, said_;
   bool playing_ = false, changed_ = true;
   int steps_wanted_ = 0;
+  std::size_t dropped_ = 0;               // bodies
   std::uint64_t number_ = 0, model_ = 0;  // of the last frame and shape
   double mark_ = 0;                       // of the newest movement that has had an effect
   double step_seconds_ = 0, rate_ = 0, rate_t_ = 0, t_since_ = 0;

@@ -27,7 +27,7 @@ namespace {
 
 struct MeshArguments {
   std::string input, output, shape;
-  bool text = false, wrap = false, stand = false, quiet = false;
+  bool text = false, wrap = false, thin = false, stand = false, quiet = false;
   double fit = 0, scale = 1;
   int refine = 0;
   Index vertices = 5000;
@@ -233,7 +233,8 @@ int tet(const MeshArguments& a) {
   TriMesh input = read_surface(a.input, &notices);
   TetrahedralizeOptions options;
   options.vertices = a.vertices;
-  options.wrap = a.wrap;
+  options.wrap = a.wrap || a.thin;
+  options.thin = a.thin;
   options.feature_angle = a.feature_angle;
   options.ratio = a.ratio;
   options.angle = a.angle;
@@ -346,6 +347,9 @@ void add_mesh_command(CLI::App& app, std::function<int()>& action) {
       ->check(CLI::PositiveNumber);
   sub->add_flag("--wrap", a->wrap,
                 "Rebuild a closed surface first: for scans with holes, cracks and crossings");
+  sub->add_flag(
+      "--thin", a->thin,
+      "The same, and sheets, which have no inside, become bodies as thick as the elements are long");
   placing(sub);
   sub->add_option("--feature-angle", a->feature_angle, "Keep edges sharper than this [degrees]; 180: none")
       ->capture_default_str();

@@ -131,12 +131,13 @@ TetMesh tetrahedralize(const TriMesh& input, const TetrahedralizeOptions& option
   if (options.wrap) {
     const TriMesh original = std::move(surface);
     say(fmt::format("wrapping {} triangles at a spacing of {:.3g} m", original.triangles.size(), edge / 2));
-    surface = wrap_surface(original, edge / 2);
-    // Parts inside others count in the area of the input only.
+    surface = wrap_surface(original, edge / 2, options.thin);
+    // Parts inside others count in the area of the input only; thin ones get a second side, and are as thick
+    // as the spacing says.
     const double better = first_guess(surface);
-    if (better < 0.9 * edge) {
+    if (better < 0.9 * edge || (options.thin && better > 1.1 * edge)) {
       say(fmt::format("wrapping again at {:.3g} m", better / 2));
-      surface = wrap_surface(original, better / 2);
+      surface = wrap_surface(original, better / 2, options.thin);
     }
     edge = better;
     const int dropped = drop_small_parts(surface, 0.01);

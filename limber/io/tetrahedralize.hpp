@@ -10,8 +10,9 @@
 namespace limber {
 
 struct TetrahedralizeOptions {
-  Index vertices = 5000;      // wanted number of nodes; reached to about two per cent
-  bool wrap = false;          // rebuild a closed surface first; for scans with holes, cracks and crossings
+  Index vertices = 5000;  // wanted number of nodes; reached to about two per cent
+  bool wrap = false;      // rebuild a closed surface first; for scans with holes, cracks and crossings
+  bool thin = false;      // and make sheets, which have no inside, bodies as thick as the elements are long
   double feature_angle = 60;  // edges sharper than this [degrees] are kept; 180: none
   double ratio = 1.4;         // most circumradius over shortest edge of a tet (TetGen -q)
   double angle = 10;          // least dihedral angle aimed at [degrees]

@@ -18,8 +18,9 @@ std::vector<std::string> surface_defects(const TriMesh& surface);
 
 // A closed surface around the inside of `surface`, which may have holes, cracks, doubled and crossing parts:
 // the points whose winding number exceeds one half, seen on a grid with this spacing [m]. Details smaller
-// than the spacing are lost.
-TriMesh wrap_surface(const TriMesh& surface, double spacing);
+// than the spacing are lost. With `thin`, parts that have an inside on neither side (sheets, fins) become
+// bodies that are some spacings thick.
+TriMesh wrap_surface(const TriMesh& surface, double spacing, bool thin = false);
 
 struct RemeshOptions {
   double edge = 0;  // wanted edge length [m]

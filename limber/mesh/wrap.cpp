@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <deque>
+#include <optional>
 #include <unordered_map>
 
 namespace limber {
@@ -13,10 +14,15 @@ namespace {
 
 constexpr double kMaxCells = 4e8;
 
+constexpr double kThickness =
+    1.25;                        // on each side of thin parts, in spacings: what is left has room for tets
+constexpr double kProbe = 0.25;  // in spacings: where a part is looked at to see if it is thin
+
 class Wrapper {
  public:
-  Wrapper(const TriMesh& surface, double spacing)
+  Wrapper(const TriMesh& surface, double spacing, bool thin)
       : surface_(surface), tree_(surface.nodes, surface.triangles), h_(spacing) {
+    if (thin) find_thin_parts();
     const Box box = bounding_box(surface.nodes);
     origin_ = box.lo.array() - 2.5 * h_;
     double cells = 1;
@@ -39,6 +45,15 @@ class Wrapper {
       Box box;
       for (const Index v : surface_.triangles[t]) box.add(surface_.nodes[v]);
       const auto lo = cell_of(box.lo), hi = cell_of(box.hi);
+      for (Index k = lo[2]; k <= hi[2]; ++k)
+        for (Index j = lo[1]; j <= hi[1]; ++j)
+          for (Index i = lo[0]; i <= hi[0]; ++i) push({i, j, k});
+    }
+    for (const Tri& t : thin_) {
+      Box box;
+      for (const Index v : t) box.add(surface_.nodes[v]);
+      const Vec3 room = Vec3::Constant((kThickness + 1) * h_);
+      const auto lo = cell_of(box.lo - room), hi = cell_of(box.hi + room);
       for (Index k = lo[2]; k <= hi[2]; ++k)
         for (Index j = lo[1]; j <= hi[1]; ++j)
           for (Index i = lo[0]; i <= hi[0]; ++i) push({i, j, k});
@@ -76,7 +91,22 @@ class Wrapper {
     seen = 1;
   }
 
-  bool inside(const Vec3& p) const { return tree_.winding(p) > 0.5; }
+  // Those that have no inside on either side: sheets, fins, hair.
+  void find_thin_parts() {
+    for (const Tri& t : surface_.triangles) {
+      const Vec3 &a = surface_.nodes[t[0]], &b = surface_.nodes[t[1]], &c = surface_.nodes[t[2]];
+      const Vec3 middle = (a + b + c) / 3, normal = (b - a).cross(c - a).normalized();
+      const auto full = [&](double side) {
+        return tree_.winding(middle + side * kProbe * h_ * normal) > 0.5;
+      };
+      if (!full(-1) && !full(1)) thin_.push_back(t);
+    }
+    if (!thin_.empty()) thin_tree_.emplace(surface_.nodes, thin_);
+  }
+
+  bool inside(const Vec3& p) const {
+    return tree_.winding(p) > 0.5 || (thin_tree_ && thin_tree_->nearest(p).distance < kThickness * h_);
+  }
   bool inside(const std::array<Index, 3>& c) {
     std::int8_t& s = sign_[id(c)];
     if (s == kUnknown) s = inside(position(c)) ? 1 : 0;
@@ -156,6 +186,8 @@ class Wrapper {
 
   const TriMesh& surface_;
   SurfaceTree tree_;
+  std::vector<Tri> thin_;
+  std::optional<SurfaceTree> thin_tree_;
   double h_;
   Vec3 origin_;
   std::array<Index, 3> n_{};
@@ -168,15 +200,15 @@ class Wrapper {
 
 }  // namespace
 
-TriMesh wrap_surface(const TriMesh& surface, double spacing) {
+TriMesh wrap_surface(const TriMesh& surface, double spacing, bool thin) {
   if (!(spacing > 0) || surface.triangles.empty())
     throw Error(ErrorKind::kInput, "wrapping needs a surface and a positive spacing");
-  TriMesh wrapped = Wrapper(surface, spacing).run();
+  TriMesh wrapped = Wrapper(surface, spacing, thin).run();
   if (wrapped.triangles.empty())
     throw Error(
         ErrorKind::kInput,
         fmt::format("wrapping at a spacing of {:.3g} m found no inside: is the surface closed but for small "
-                    "holes, and oriented outwards?",
+                    "holes, and oriented outwards? (--thin takes sheets for thin bodies)",
                     spacing));
   return wrapped;
 }

@@ -181,8 +181,12 @@ bool is_setting(const Json& event) {
   return event.is_object() && event.contains("type") && event["type"] == "set";
 }
 
-// What an event may set: all that does not make other nodes, holds or times of them.
+constexpr const char* kNewBody = "/bodies/-";  // the pointer (RFC 6901) to the body after the last one
+
+// What an event may set: all that does not change what nodes there are, what holds them and when. New ones
+// may come.
 bool may_be_set(const std::string& pointer) {
+  if (pointer == kNewBody) return true;
   const auto at = [&](std::string_view root, std::size_t from = 0) {
     return pointer.compare(from, root.size(), root) == 0 &&
            (pointer.size() == from + root.size() || pointer[from + root.size()] == '/');
@@ -444,7 +448,12 @@ class References {
     const std::vector<std::pair<std::string, std::string>> models =
         value_meanings("/bodies/*/material/model");
     if (std::none_of(models.begin(), models.end(), [&](const auto& m) { return m.first == model; })) return;
-    if (body["material"].contains("energy")) return;
+    if (body["material"].contains("energy")) {
+      if (model != models.front().first)  // that one is there by default
+        problem(pointer + "/material/model",
+                "\"energy\" stands in the place of \"model\"; leave one of the two out");
+      return;
+    }
     const double least = material::least_poisson(model);
     const auto check = [&](const Json& o, const std::string& where) {
       if (!o.is_object() || !o.contains("poisson") || !o["poisson"].is_number()) return;
@@ -580,6 +589,17 @@ LoadResult try_set(const Scene& scene, const std::string& pointer, const std::st
   out.scene.resolved["events"] = scene.resolved["events"];
   out.scene.events = scene.events;
   out.scene.forces = scene.forces;  // some may have come during the run, and are no part of the text
+  // A file that only an event names would stay behind when the scene is written to another folder.
+  if (pointer == kNewBody && out.problems.empty()) {
+    Json body{{"bodies", Json::array({out.scene.resolved["bodies"].back()})}};
+    for_each_file(body, [&](Json& file, const std::string& where) {
+      out.problems.push_back({{},
+                              kNewBody + where.substr(std::string("/bodies/0").size()),
+                              fmt::format("{} is a file; a body that comes during a run has none: expected a "
+                                          "shape, as in {{\"shape\": \"sphere\", \"radius\": 0.1}}",
+                                          file.dump())});
+    });
+  }
   return out;
 }
 
@@ -598,8 +618,9 @@ void check_settings(const Scene& scene, const Marks& marks, std::vector<Problem>
       problems.push_back(
           {marks.find(pointer + "/path"), pointer + "/path",
            fmt::format("\"{}\" cannot be set during a run; expected a pointer into /gravity, /damping, "
-                       "/method, /contact, /solver, or to a body's material, regions or bending",
-                       event.path)});
+                       "/method, /contact, /solver, to a body's material, regions or bending, or {} for "
+                       "another body",
+                       event.path, kNewBody)});
       continue;
     }
     LoadResult next = try_set(now, event.path, event.value);

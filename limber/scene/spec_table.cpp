@@ -291,8 +291,8 @@ constexpr Entry kEntries[] = {
     {.path = "/events/*[cut]/point", .type = kNumbers, .unit = "m", .fallback = "[0, 0, 0]", .text = "A point of the cutting plane, in the rest shape."},
     {.path = "/events/*[cut]/normal", .type = kNumbers, .fallback = "[1, 0, 0]", .text = "The plane's normal."},
     {.path = "/events/*[cut]/face_set", .type = kFile, .text = "Text file with three node ids per line: the faces to separate, instead of a plane."},
-    {.path = "/events/*[set]/path", .type = kString, .required = true, .aliases = "pointer key", .text = "Which value: a JSON pointer to or into /gravity, /damping, /method, /contact, /solver, or to a body's material, regions or bending (/bodies/0/material/young)."},
-    {.path = "/events/*[set]/value", .type = kAny, .required = true, .text = "Its new value; it goes through the same checks."},
+    {.path = "/events/*[set]/path", .type = kString, .required = true, .aliases = "pointer key", .text = "Which value: a JSON pointer to or into /gravity, /damping, /method, /contact, /solver, or to a body's material, regions or bending (/bodies/0/material/young); /bodies/- adds a body."},
+    {.path = "/events/*[set]/value", .type = kAny, .required = true, .text = "Its new value; it goes through the same checks. A body that is added has a mesh with a shape, no file, and begins as bodies do at time 0."},
 
     {.path = "/obstacles", .type = kArray, .fallback = "[]", .aliases = "colliders", .text = "Rigid things that bodies touch."},
     {.path = "/obstacles/*", .type = kObject, .text = "One obstacle."},

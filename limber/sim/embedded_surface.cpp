@@ -68,9 +68,12 @@ EmbeddedSurface embed(std::shared_ptr<const TexturedSurface> surface, std::span<
     out.weight[i] = barycentric(rest, own[at(e)], points[i]);
     distance[i] = std::max(nearest.distance, 1e-300);
   });
-  for (const double d : distance) {
-    out.outside += d > 0;
-    out.farthest = std::max(out.farthest, d);
+  std::vector<std::uint8_t> used(points.size(), 0);  // files may have points that no face has
+  for (const Index i : out.surface->corner_point) used[at(i)] = 1;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (!used[i]) continue;
+    out.outside += distance[i] > 0;
+    out.farthest = std::max(out.farthest, distance[i]);
   }
   return out;
 }

@@ -7,8 +7,8 @@
 #include <limber/sim/method.hpp>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <Eigen/Geometry>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -150,7 +150,7 @@ std::vector<Overlap> between_bodies(const Model& model, const VecX& at) {
   return depths.result();
 }
 
-std::vector<Overlap> with_obstacles(const Model& model, const VecX& x) {
+std::vector<Overlap> with_obstacles(const Model& model, const VecX& x, double t) {
   std::vector<std::uint8_t> held(static_cast<std::size_t>(model.nodes()), 0);
   for (const Hold& hold : model.holds)
     for (const Index i : hold.nodes) held[i] = 1;
@@ -161,7 +161,7 @@ std::vector<Overlap> with_obstacles(const Model& model, const VecX& x) {
     size[p] = box.size().norm();
   }
   std::map<std::pair<Index, Index>, Overlap> pairs;
-  for (const Contact& c : touching(model.contact, x, 0)) {
+  for (const Contact& c : touching(model.contact, x, t)) {
     if (held[c.node] || !(c.depth > kTouches * size[model.piece_of_node[c.node]])) continue;
     Overlap& o = pairs[{model.body_of_node[c.node], c.obstacle}];
     o.body = model.body_of_node[c.node];
@@ -196,36 +196,38 @@ std::string describe(const Model& model, const Overlap& o) {
 
 }  // namespace
 
-std::vector<Overlap> find_overlaps(const Model& model, const VecX& x, bool bodies) {
+std::vector<Overlap> find_overlaps(const Model& model, const VecX& x, bool bodies, double t) {
   std::vector<Overlap> out;
   if (bodies) out = between_bodies(model, x);
   if (!model.contact.empty()) {
-    const std::vector<Overlap> more = with_obstacles(model, x);
+    const std::vector<Overlap> more = with_obstacles(model, x, t);
     out.insert(out.end(), more.begin(), more.end());
   }
   return out;
 }
 
-std::vector<std::string> check_start(const Model& model, const VecX& x) {
+std::vector<std::string> check_start(const Model& model, const VecX& x, double t, Index first_body) {
   const Scene& scene = *model.scene;
   const Capabilities& can = method_named(scene.method).spec.can;
   if (!can.bodies || !(can.obstacles || can.body_contact)) return {};  // it does not look at contact of nodes
   const bool bodies = scene.method_options->is_object() && scene.method_options->value("body_contact", false);
   const nlohmann::ordered_json::json_pointer option("/contact/overlap");
   const bool accepted = scene.resolved->contains(option) && scene.resolved->at(option) == "accept";
+  const std::string when = t > 0 ? fmt::format("{:.6g} s", t) : "the start";
   std::vector<std::string> notices;
   std::string refused;
-  for (const Overlap& o : find_overlaps(model, x, bodies)) {
+  for (const Overlap& o : find_overlaps(model, x, bodies, t)) {
+    if (std::max(o.body, o.other) < first_body) continue;
     const std::string text = describe(model, o);
     if (o.depth > o.allowed && !accepted)
       refused += "\n  " + text;
     else
-      notices.push_back("at the start " + text + ": contact pushes it out");
+      notices.push_back(fmt::format("at {} ", when) + text + ": contact pushes it out");
   }
   if (!refused.empty())
     throw Error(
         ErrorKind::kInput,
-        "bodies overlap at the start:" + refused +
+        fmt::format("bodies overlap at {}:", when) + refused +
             "\nmove them apart (\"translation\"), or set /contact/overlap to \"accept\": contact then pushes "
             "them out as it can");
   return notices;

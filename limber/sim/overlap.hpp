@@ -19,12 +19,12 @@ struct Overlap {
   Vec3 where = Vec3::Zero();  // of the greatest depth [m]
 };
 
-// Bodies inside each other where they can touch (`bodies`), and inside obstacles, with nodes at x at time 0.
+// Bodies inside each other where they can touch (`bodies`), and inside obstacles, with nodes at x at time t.
 // One entry for each pair, those that touch only are left out. Nodes that are held do not count.
-std::vector<Overlap> find_overlaps(const Model& model, const VecX& x, bool bodies);
+std::vector<Overlap> find_overlaps(const Model& model, const VecX& x, bool bodies, double t = 0);
 
-// Notices about all overlaps of the start; throws Error(kInput) that names those that are deeper than
-// allowed, unless the scene accepts them (/contact/overlap).
-std::vector<std::string> check_start(const Model& model, const VecX& x);
+// Notices about all overlaps of bodies that begin at time t, those from `first_body` on; throws Error(kInput)
+// that names those that are deeper than allowed, unless the scene accepts them (/contact/overlap).
+std::vector<std::string> check_start(const Model& model, const VecX& x, double t = 0, Index first_body = 0);
 
 }  // namespace limber

@@ -90,6 +90,14 @@ bool keeps_model(const EventSpec& event) {
          event.path.starts_with("/damping/");
 }
 
+void drop_guidance(Guidance& guidance, std::vector<std::string>& notices) {
+  if (guidance.force.size() == 0 && guidance.fixed.empty()) return;
+  guidance = {};
+  notices.push_back(
+      "the topology has changed, and nodes have other numbers: forces and held nodes that the program "
+      "has set are dropped");
+}
+
 std::string event_name(const Scene& scene, std::size_t event) {
   const std::string& name = scene.events[event].name;
   return name.empty() ? fmt::format("event {}", event) : fmt::format("event {} ({})", event, name);
@@ -334,12 +342,7 @@ const StepInput& Simulation::guide(const StepInput& script) {
 }
 
 void Simulation::apply(const TopologyChange& change) {
-  if (guided()) {
-    guidance_ = {};
-    notices_.push_back(
-        "the topology has changed, and nodes have other numbers: forces and held nodes that the program "
-        "has set are dropped");
-  }
+  drop_guidance(guidance_, notices_);
   State next = state();
   carry_state(*model_, change, next);
   auto model = std::make_shared<Model>(with_topology(*base_, *next.topology));
@@ -366,7 +369,8 @@ void Simulation::apply_event(std::size_t event) {
 // goes on in it; what the method remembers belongs to the old one.
 void Simulation::apply_setting(std::size_t event) {
   const EventSpec& spec = scene_->events[event];
-  const std::string what = fmt::format("{}: {} is {}", event_name(*scene_, event), spec.path,
+  const std::string what = fmt::format("{}: {} {} {}", event_name(*scene_, event), spec.path,
+                                       spec.path == "/bodies/-" ? "adds" : "is",
                                        spec.value.size() < 60 ? spec.value : "another one");
   Scene next = set_value(*scene_, spec.path, spec.value);
   if (keeps_model(spec)) {
@@ -387,9 +391,16 @@ void Simulation::apply_setting(std::size_t event) {
     auto base = std::make_shared<Model>(build_model(scene));
     const Method& method = method_named(scene->method);
     check_method_fits(*base, method.spec);
+    const bool more = base->nodes() > base_->nodes();
+    if (more) add_bodies(*base_, *base, state);
     auto model = state.topology ? std::make_shared<Model>(with_topology(*base, *state.topology)) : base;
+    if (more)
+      for (std::string& notice :
+           check_start(*model, state.x, state.t, static_cast<Index>(base_->bodies.size())))
+        notices_.push_back(std::move(notice));
     std::unique_ptr<Stepper> stepper = method.make(*model, *scene->method_options, preparation_);
     state.memory = {};
+    if (more) drop_guidance(guidance_, notices_);
     use(std::move(model), std::move(stepper));
     scene_ = std::move(scene);
     base_ = std::move(base);

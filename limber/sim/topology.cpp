@@ -285,4 +285,33 @@ void carry_state(const Model& before, const TopologyChange& change, State& state
   state.memory.set_epoch(state.epoch);
 }
 
+void add_bodies(const Model& base_before, const Model& base, State& state) {
+  const Index first = base_before.nodes();
+  if (state.topology) {
+    Topology next = *state.topology;
+    const Index shift = next.nodes.rows() - first;
+    for (Index i = first; i < base.nodes(); ++i) {
+      next.rest.push_back(base.mesh.rest[at(i)]);
+      next.nodes.add_copy(i);
+    }
+    for (std::size_t e = base_before.mesh.elements.size(); e < base.mesh.elements.size(); ++e) {
+      Tet element = base.mesh.elements[e];
+      for (Index& i : element)
+        if (i >= 0) i += shift;  // triangles have three nodes
+      next.elements.push_back(element);
+      next.element_values.add_copy(static_cast<Index>(e));
+    }
+    next.digest = digest_of(next);
+    state.topology = std::make_shared<const Topology>(std::move(next));
+  }
+  const State start = initial_state(base);
+  const auto append = [&](const VecX& of_start, VecX& to) {
+    const Eigen::Index old = to.size(), added = of_start.size() - 3 * static_cast<Eigen::Index>(first);
+    to.conservativeResize(old + added);
+    to.tail(added) = of_start.tail(added);
+  };
+  append(start.x, state.x);
+  append(start.v, state.v);
+}
+
 }  // namespace limber

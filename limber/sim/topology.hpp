@@ -73,5 +73,8 @@ Model with_topology(const Model& base, const Topology& topology);
 // Carries everything but the method's memory over to the new nodes, and counts the epoch. Positions and
 // velocities are weighted sums; a copy of a node that holds on to an obstacle holds on to it as well.
 void carry_state(const Model& before, const TopologyChange& change, State& state);
+// Lets the bodies that `base` has after those of `base_before` (both of epoch 0) come in as they are at time
+// 0: the topology, positions and velocities get their nodes at the end.
+void add_bodies(const Model& base_before, const Model& base, State& state);
 
 }  // namespace limber

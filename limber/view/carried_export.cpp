@@ -1,4 +1,5 @@
 #include <limber/view/carried_export.hpp>
+#include <limber/view/carried_sheet.hpp>
 
 #include <limber/core/error.hpp>
 #include <limber/io/file.hpp>
@@ -41,14 +42,23 @@ void write_carried_obj(const fs::path& file, const std::string& materials,
                        const std::vector<const ReplaySurface*>& surfaces, const ReplayTopology& topology,
                        const std::vector<float>& x) {
   std::string out = fmt::format("mtllib {}\n", materials);
-  Index points = 0, uvs = 0;
+  Index points = 0, uvs = 0, normals = 0;
   for (std::size_t k = 0; k < surfaces.size(); ++k) {
     const TexturedSurface& s = surfaces[k]->surface;
     out += fmt::format("o {}\n", surfaces[k]->body);
     const std::vector<float> at = carried_points(*surfaces[k], topology, x);
-    for (std::size_t i = 0; i < at.size(); i += 3)
+    std::vector<Vec3f> places;
+    for (std::size_t i = 0; i < at.size(); i += 3) {
       out += fmt::format("v {} {} {}\n", at[i], at[i + 1], at[i + 2]);
+      places.emplace_back(at[i], at[i + 1], at[i + 2]);
+    }
     for (const Vec2& uv : s.uv) out += fmt::format("vt {:.7g} {:.7g}\n", uv.x(), uv.y());
+    const CarriedSheet sheet = carried_sheet(s);
+    for (const Vec3f& n : group_normals(sheet.groups, sheet.triangles, places))
+      out += fmt::format("vn {:.4f} {:.4f} {:.4f}\n", n.x(), n.y(), n.z());
+    std::vector<Index> normal(s.corner_point.size(), 0);
+    for (std::size_t c = 0; c < sheet.groups.of_corner.size(); ++c)
+      normal[static_cast<std::size_t>(sheet.corners[c / 3][c % 3])] = sheet.groups.of_corner[c];
     Index material = -2;
     for (Index f = 0; f < s.faces(); ++f) {
       const auto face = static_cast<std::size_t>(f);
@@ -59,13 +69,15 @@ void write_carried_obj(const fs::path& file, const std::string& materials,
       out += "f";
       for (Index c = s.face_begin[face]; c < s.face_begin[face + 1]; ++c) {
         const auto corner = static_cast<std::size_t>(c);
-        out += fmt::format(" {}", points + s.corner_point[corner] + 1);
-        if (s.corner_uv[corner] >= 0) out += fmt::format("/{}", uvs + s.corner_uv[corner] + 1);
+        out += fmt::format(" {}/", points + s.corner_point[corner] + 1);
+        if (s.corner_uv[corner] >= 0) out += fmt::format("{}", uvs + s.corner_uv[corner] + 1);
+        out += fmt::format("/{}", normals + normal[corner] + 1);
       }
       out += "\n";
     }
     points += static_cast<Index>(s.points.size());
     uvs += static_cast<Index>(s.uv.size());
+    normals += sheet.groups.count;
   }
   write_file_atomic(file.string(), out);
 }

@@ -7,6 +7,8 @@ import struct
 import unittest
 import zlib
 
+import numpy as np
+
 from common import CommandTest, ROOT
 
 
@@ -66,8 +68,16 @@ class Embed(CommandTest):
         self.limber("export", "run", "--format", "obj")
         lines = (self.folder / "run" / "obj" / "affine_000005.obj").read_text().splitlines()
         self.compare([list(map(float, l.split()[1:])) for l in lines if l.startswith("v ")])
-        faces = [l.split()[1:] for l in lines if l.startswith("f ")]
-        self.assertEqual(faces[0], ["1/1", "3/2", "4/3", "2/4"])
+        faces = [[c.split("/") for c in l.split()[1:]] for l in lines if l.startswith("f ")]
+        self.assertEqual([c[:2] for c in faces[0]], [["1", "1"], ["3", "2"], ["4", "3"], ["2", "4"]])
+        # Normals of where it is now: the faces are flat, and the file's normals keep them apart (but for the flap).
+        points = np.array([list(map(float, l.split()[1:])) for l in lines if l.startswith("v ")])
+        normals = np.array([list(map(float, l.split()[1:])) for l in lines if l.startswith("vn ")])
+        for face in faces[:3] + faces[4:6]:
+            a, b, c = (points[int(corner[0]) - 1] for corner in face[:3])
+            across = np.cross(b - a, c - a)
+            for corner in face:
+                self.assertGreater(normals[int(corner[2]) - 1] @ across / np.linalg.norm(across), 0.999)
         self.assertEqual([len(f) for f in faces], [4] * 6 + [3])
         self.assertEqual((self.folder / "run" / "obj" / "colours.png").read_bytes(), png())
         self.assertIn("map_Kd colours.png", (self.folder / "run" / "obj" / "affine.mtl").read_text())
@@ -142,6 +152,34 @@ class Embed(CommandTest):
         (self.folder / "statue.mtl").unlink()
         self.limber("run", scene, "-q", "-o", "odd")
         self.assertIn("plain colour", (self.folder / "odd" / "log.txt").read_text())
+
+    def test_sheets_become_bodies(self):
+        """A flat square, a ball without its upper third, and a ball with a fin: the surface is near the tets everywhere."""
+        def write(name, points, faces):
+            text = [f"v {x} {y} {z}" for x, y, z in points] + ["f " + " ".join(str(i + 1) for i in f) for f in faces]
+            (self.folder / name).write_text("\n".join(text) + "\n")
+        n = 12
+        sheet = [(i / n - 0.5, 0.0, j / n - 0.5) for j in range(n + 1) for i in range(n + 1)]
+        squares = [(j * (n + 1) + i, (j + 1) * (n + 1) + i, (j + 1) * (n + 1) + i + 1, j * (n + 1) + i + 1)
+                   for j in range(n) for i in range(n)]
+        ball, rings = [], []
+        for j in range(13):
+            for i in range(24):
+                a, b = np.pi * j / 12, 2 * np.pi * i / 24
+                ball.append((0.3 * np.sin(a) * np.cos(b), 0.3 * np.cos(a), 0.3 * np.sin(a) * np.sin(b)))
+        for j in range(12):
+            for i in range(24):
+                k = (i + 1) % 24
+                rings.append((24 * j + i, 24 * j + k, 24 * j + 24 + k, 24 * j + 24 + i))
+        write("sheet.obj", sheet, squares)
+        write("cup.obj", ball, rings[24 * 4:])
+        write("fin.obj", ball + sheet, rings + [tuple(len(ball) + i for i in f) for f in squares])
+        self.assertIn("--thin", self.limber("mesh", "tet", "sheet.obj", "-o", "no.msh", "--wrap", code=2).stderr)
+        for name in ["sheet", "cup", "fin"]:
+            with self.subTest(surface=name):
+                done = self.limber("jelly", f"{name}.obj", "-q", "--vertices", 400, "--seconds", 0.05)
+                self.assertNotIn("does the surface belong", (self.folder / "jelly" / name / "run" / "log.txt").read_text())
+                self.assertIn("index.html", done.stdout)
 
     def test_another_surface_is_noticed(self):
         write_statue(self.folder)

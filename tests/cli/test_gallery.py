@@ -38,6 +38,8 @@ class Gallery(unittest.TestCase):
         for name, scene, options in rows:
             self.assertTrue((ROOT / scene).exists(), scene)
             self.assertIn(f"-o {name}.png --size 600x375 {options.strip()}`", readme)
+        shown = set(re.findall(r"`bin/limber run scenes/\S+` <br> `bin/limber render \S+ -o (\S+).png", readme))
+        self.assertEqual(shown, {name for name, _, _ in rows})  # bin/gallery makes them all
         for picture in re.findall(r"\((docs/images/[^)]*)\)", readme):
             self.assertTrue((ROOT / picture).exists(), picture)
 

@@ -99,6 +99,18 @@ class Live(CommandTest):
                 self.assertEqual([e["path"] for e in scene["events"]],
                                  ["/gravity", "/bodies/0/material/young", "/damping/mass"])
 
+    def test_a_carried_surface_has_all_its_nodes(self):
+        """Nodes inside the body move it too: what is sent has as many as the page knows."""
+        (self.folder / "inner.obj").write_text("v .05 .02 .02\nv .15 .02 .02\nv .15 .03 .03\nf 1 2 3\n")
+        base = json.loads(json.dumps(HELD))
+        base["bodies"][0]["mesh"]["nodes"] = [9, 5, 5]
+        base["bodies"][0]["embed"] = "inner.obj"
+        page = self.live(self.scene(base=base), "--paused")
+        shape = json.loads(page.ask("GET", "shape")[1])
+        _, x = page.frame()
+        self.assertEqual(len(x), 3 * shape["run"]["epochs"][0]["nodes"])
+        self.assertEqual(len(shape["run"]["epochs"][0]["surfaces"]), 1)
+
     def test_another_method_goes_on(self):
         page = self.live(self.scene(base=HELD, method={"type": "vanilla"}), "--paused")
         page.steps(5)
@@ -112,6 +124,35 @@ class Live(CommandTest):
         self.assertEqual(json.loads(page.ask("GET", "shape")[1])["model"], head["model"])
         self.assertLess(max(abs(a - b) for a, b in zip(before, after)), 0.1)
         self.repeats(page)
+
+    def test_what_is_dropped_lands_and_is_repeated(self):
+        """A ball, a box and a ring on a bar that lies on a floor, with every method that lets bodies touch."""
+        lying = {**HELD, "constraints": [], "obstacles": [{"shape": "plane", "point": [0, -0.002, 0], "normal": [0, 1, 0]}]}
+        for method in [{"type": "conjac"}, {"type": "implicit"}, {"type": "rigidify"}]:
+            with self.subTest(method=method["type"]):
+                page = self.live(self.scene(base=lying, method=method), "--paused")
+                page.steps(3)
+                nodes = page.do("describe")["nodes"]
+                for k, shape in enumerate(["ball", "box", "ring"]):
+                    body = page.do("drop", shape=shape, size=0.25, above=[0.05 + 0.05 * k, 0.05, 0.025])["body"]
+                    self.assertGreater(body["translation"][1], 0.05)
+                    page.steps(8)
+                self.assertEqual(page.frame()[0]["failure"], "")
+                self.assertGreater(page.do("describe")["nodes"], nodes + 150)
+                page.steps(60)
+                head, x = page.frame()
+                self.assertEqual(head["failure"], "")
+                self.assertGreater(min(x[1::3]), -0.02)  # nothing falls through
+                grip = page.do("grab", id=1, node=page.do("describe")["nodes"] - 1)  # of the ring
+                self.assertGreater(grip["stiffness"], 0)
+                page.do("move", id=1, by=[0, 0.05, 0])
+                page.steps(5)
+                saved = self.repeats(page)
+                self.assertEqual(sum(e["path"] == "/bodies/-" for e in saved["events"]), 3)
+        refused = self.live(self.scene(base=HELD, method={"type": "vanilla"}), "--paused")
+        status, text = refused.ask("POST", "do", '{"do": "drop", "shape": "ball"}')
+        self.assertEqual(status, 400)
+        self.assertIn(b"fall through", text)
 
     def test_it_runs_at_the_speed_of_the_clock(self):
         page = self.live(self.scene(base=HELD), "--speed", "0.5")
@@ -210,7 +251,42 @@ SET = {**BAR, "output": {"every": 4, "checkpoint_every": 10, "vtu": True},
                   {"type": "set", "time": 0.09, "path": "/method/modes", "value": 5}]}
 
 
+BALL = {"name": "ball", "mesh": {"shape": "sphere", "radius": 0.02, "edge": 0.01}, "translation": [0.15, 0.08, 0.025],
+        "velocity": [0, -1, 0], "material": {"young": 1e5, "density": 1000}}
+# A body comes before a cut and another after it.
+ADDED = {**BAR, "output": {"every": 4, "checkpoint_every": 5}, "method": {"type": "implicit", "body_contact": True},
+         "events": [{"type": "set", "time": 0.02, "path": "/bodies/-", "value": BALL},
+                    {"type": "cut", "time": 0.04, "body": "bar", "point": [0.1, 0, 0], "normal": [1, 0, 0]},
+                    {"type": "set", "time": 0.06, "path": "/bodies/-", "value": {**BALL, "name": "second", "translation": [0.05, 0.1, 0.025]}}]}
+
+
 class Settings(CommandTest):
+    def test_bodies_that_come_during_a_run(self):
+        self.limber("run", self.scene(base=ADDED), "-o", "whole", "-q")
+        for stop in [5, 10, 15, 25]:
+            with self.subTest(stop=stop):
+                folder = self.folder / f"part{stop}"
+                self.limber("run", "bar.json", "-o", folder, "-q", "--steps", stop)
+                self.limber("run", "bar.json", "-o", folder, "-q", "--resume")
+                self.assertEqual(untimed(folder), untimed(self.folder / "whole"))
+        self.limber("export", "whole", "--format", "npz", "-o", "run.npz")
+        run = np.load(self.folder / "run.npz")
+        counts = [run[k].shape[1] for k in ["x", "x_1", "x_2", "x_3"]]
+        self.assertEqual(counts, sorted(counts))
+        ball = counts[1] - counts[0]
+        self.assertEqual(counts[3] - counts[2], ball)
+        # The last body falls as what is thrown does.
+        last = run["x_3"][:, -ball:, 1].mean(axis=1)
+        t = run["t_3"] - 0.06
+        fallen = last - last[0] + 1.0 * (t - t[0])
+        self.assertLess(np.abs(fallen + 0.5 * 9.81 * (t**2 - t[0]**2)).max(), 0.005)
+        for value, message in [({**BALL, "mesh": "ball.msh"}, "ball.msh"),
+                               ({**BALL, "name": "bar"}, "is taken"),
+                               ({**BALL, "translation": [0.15, 0.025, 0.025]}, "overlap at 0.02 s")]:
+            events = [{"type": "set", "time": 0.02, "path": "/bodies/-", "value": value}]
+            result = self.limber("run", self.scene(base={**ADDED, "events": events}), "-o", "wrong", "-q", "--overwrite", code=2)
+            self.assertIn(message, result.stderr)
+
     def test_a_run_that_is_set_goes_on_after_a_stop(self):
         self.limber("run", self.scene(base=SET), "-o", "whole", "-q")
         for stop in [10, 20, 30, 40, 50]:

@@ -59,6 +59,7 @@ class OwnMaterial(CommandTest):
         self.assertIn("at character 17", problem({"energy": "mu/2*(I1 - 3) + foo"}))
         self.assertIn("/bodies/0/material/energy", problem({"energy": "mu/2*(I1 - 3"}))
         self.assertIn("not free of stress", problem({"energy": "mu/2*(I1 - 3) + lambda/2*(J - 1)^2"}))
+        self.assertIn("leave one of the two out", problem({"energy": "mu/2*(I1 - 3) - mu*log(J)", "model": "arap"}))
         self.assertIn("built-in materials only", problem({"energy": "mu/2*(I1 - 3) - mu*log(J)"}, "mixed"))
 
 

@@ -44,10 +44,15 @@ try {
   await page.dispatchEvent("#live--gravity + input", "change");
   await page.waitForFunction(() => document.getElementById("notices").textContent.includes("/gravity"));
   check(true, "gravity changes, and the page says so");
+  const nodes = await page.evaluate(() => window.limber.app.runs[0].epochs[0].nodes.length);
+  await page.selectOption("#live-thing", "ring");
+  await page.click("#live-drop");
+  await page.waitForFunction((before) => window.limber.app.runs[0].epochs[0].nodes.length > before, nodes);
+  check((await page.evaluate(() => window.limber.app.views[0].epoch.info.bodies.length)) === 2, "a ring is dropped");
   await page.click("#live-save");
   await page.waitForFunction(() => document.getElementById("notices").textContent.includes("hash"));
   const saved = JSON.parse(readFileSync(`${folder}/hello-live.json`, "utf8"));
-  check(saved.forces.at(-1).spring.keys.length > 1 && saved.events.at(-1).path === "/gravity", "what was done is in the saved scene");
+  check(saved.forces.at(-1).spring.keys.length > 1 && saved.events[0].path === "/gravity" && saved.events.at(-1).path === "/bodies/-", "what was done is in the saved scene");
   check(page.problems.length === 0, `no complaints in the console ${page.problems.join(" | ")}`);
   check(page.requests.every((r) => r.startsWith(address.slice(0, -1))), "nothing else is asked of the network");
 } finally {

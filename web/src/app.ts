@@ -63,16 +63,31 @@ export class App {
   async replaceRun(manifest: RunManifest, source: (id: string) => Promise<Uint8Array>) {
     const run = new Run(manifest);
     await run.load(source, () => {});
-    for (const v of this.views) this.stage?.root.remove(v.group);
+    for (const v of this.views) {
+      this.stage?.root.remove(v.group);
+      v.dispose();
+    }
     this.runs.splice(0, this.runs.length, run);
-    const field = this.field?.id ?? "displacement";
-    if (!this.stage) this.begin();
-    else this.views = [new RunView(run, 1 / this.stage.root.scale.x, this.stage.grid)];
-    for (const v of this.views) this.stage!.root.add(v.group);
+    const first = !this.stage;
+    if (first) this.begin();
+    else this.views = [new RunView(run, 1 / this.stage!.root.scale.x, this.stage!.grid)];
+    for (const v of this.views) {
+      this.stage!.root.add(v.group);
+      v.onLoad = () => this.touch();
+    }
+    const field = first ? this.firstColor() : (this.field?.id ?? null);
     this.setLook(this.dark);
     this.setShowing();
     this.controls.applyClip();
     this.setColor(field);
+  }
+
+  // What says most at first sight.
+  firstColor(): string | null {
+    if (this.fields.some((f) => f.id === "distance")) return "distance";
+    const pointed = this.fields.find((f) => f.highlight);
+    const drawn = this.views.some((v) => v.material || v.epoch.surfaces.length); // checkers and textures say more than a colour
+    return pointed ? pointed.id : drawn ? null : "displacement";
   }
 
   get reference(): Run {

@@ -75,6 +75,9 @@ export class LivePage {
   private latency = NaN; // [ms]
   private arrivals: number[] = [];
   private strength = 1;
+  private thing = "ball"; // that is dropped, and how long it is, of the scene's size
+  private thingSize = 0.2;
+  private pointed: PointerEvent | null = null;
   private said = "";
   private widest = 0;
   private lastWidening = 0;
@@ -245,18 +248,20 @@ export class LivePage {
     }
   }
 
+  // In the body's coordinates.
+  private ray(e: PointerEvent) {
+    const box = byId("canvas").getBoundingClientRect();
+    return this.app.stage!.ray(e.clientX - box.left, e.clientY - box.top, 1);
+  }
+
   private watchHands() {
     const canvas = byId<HTMLCanvasElement>("canvas");
-    const ray = (e: PointerEvent) => {
-      const box = canvas.getBoundingClientRect();
-      return this.app.stage!.ray(e.clientX - box.left, e.clientY - box.top, 1);
-    };
     canvas.addEventListener(
       "pointerdown",
       (e) => {
         const { app } = this;
         if (!app.stage || !app.views.length || e.button !== 0 || e.shiftKey) return;
-        const { from, direction } = ray(e);
+        const { from, direction } = this.ray(e);
         const hit = app.views[0].hit(from, direction);
         if (!hit) return;
         e.stopImmediatePropagation();
@@ -277,9 +282,10 @@ export class LivePage {
       { capture: true },
     );
     canvas.addEventListener("pointermove", (e) => {
+      this.pointed = e;
       const hand = this.hands.get(e.pointerId);
       if (!hand) return;
-      const { from, direction } = ray(e);
+      const { from, direction } = this.ray(e);
       const at = new THREE.Ray(from, direction).intersectPlane(hand.plane, new THREE.Vector3());
       if (!at) return;
       hand.by = at.sub(hand.start).toArray();
@@ -294,8 +300,21 @@ export class LivePage {
       hand.held = false;
       void this.act({ do: "release", id: hand.id });
     };
+    canvas.addEventListener("pointerleave", () => (this.pointed = null));
     canvas.addEventListener("pointerup", release);
     canvas.addEventListener("pointercancel", release);
+  }
+
+  // Something falls on the place under the pointer, or on the middle.
+  private async drop(where: PointerEvent | null) {
+    const request: Record<string, unknown> = { do: "drop", shape: this.thing, size: this.thingSize };
+    const view = this.app.views[0];
+    if (where && this.app.stage && view) {
+      const { from, direction } = this.ray(where);
+      const hit = view.hit(from, direction);
+      if (hit) request.above = from.addScaledVector(direction, hit.distance).toArray();
+    }
+    if (await this.act(request)) setTimeout(() => void this.describe(), 300);
   }
 
   // The newest place of a hand; one request at a time.
@@ -350,6 +369,7 @@ export class LivePage {
         if ((e.target as HTMLElement).tagName === "INPUT" || e.ctrlKey || e.metaKey || e.altKey) return;
         if (e.key === " " && (e.target as HTMLElement).tagName !== "BUTTON") this.toggle();
         else if (e.key === ".") void this.act({ do: "step" });
+        else if (e.key === "b") void this.drop(this.pointed);
         else return;
         e.preventDefault();
         e.stopImmediatePropagation();
@@ -403,6 +423,7 @@ export class LivePage {
       shown.textContent = `${Math.round(100 * this.strength)} %`;
     });
     rows.push(el("div", { class: "row" }, el("label", { for: "live-strength", title: "Of the stiffest spring that the body takes; the line below the picture says how stiff it is" }, "grip"), grip, shown));
+    rows.push(this.dropRow());
     const method = el("select", { id: "live-method" });
     for (const m of d.methods) method.append(el("option", { value: m }, m));
     method.value = d.method;
@@ -411,6 +432,16 @@ export class LivePage {
     for (const s of d.settings) rows.push(this.row(s));
     this.panel.replaceChildren(...rows);
     app.touch();
+  }
+
+  private dropRow(): HTMLElement {
+    const thing = el("select", { id: "live-thing", change: () => (this.thing = thing.value) });
+    for (const name of ["ball", "box", "ring"]) thing.append(el("option", { value: name }, name));
+    thing.value = this.thing;
+    const size = el("input", { type: "range", min: 0.05, max: 0.6, step: 0.01, value: this.thingSize, "aria-label": "size of what is dropped", title: "How long it is, of the scene's size" });
+    size.addEventListener("input", () => (this.thingSize = +size.value));
+    const button = el("button", { class: "plain-button", type: "button", id: "live-drop", title: "It falls on the middle of the bodies; with B, on the place under the pointer", click: () => void this.drop(null) }, "drop (B)");
+    return el("div", { class: "row" }, el("label", { for: "live-thing" }, "drop"), thing, size, button);
   }
 
   private row(s: Setting): HTMLElement {
@@ -430,8 +461,9 @@ export class LivePage {
     if (Array.isArray(s.value)) {
       // A vector: how much of it along its own direction.
       const start = new THREE.Vector3(...(s.value as [number, number, number]));
+      const most = Math.max(20, 2 * start.length()); // gravity is the reason for 20
       const along = start.length() > 0 ? start.clone().normalize() : new THREE.Vector3(0, -1, 0);
-      return this.slider(id, label, s.unit ?? "", { low: -20, high: 20, log: false, whole: false }, start.dot(along), (v) =>
+      return this.slider(id, label, s.unit ?? "", { low: -most, high: most, log: false, whole: false }, start.dot(along), (v) =>
         this.set(s.path, along.clone().multiplyScalar(v).toArray()),
       );
     }
@@ -453,8 +485,8 @@ export class LivePage {
     const f = (v: number) => (range.log ? Math.log10(v) : v);
     const back = (v: number) => (range.log ? Number((10 ** v).toPrecision(4)) : range.whole ? Math.round(v) : Number(v.toPrecision(6)));
     const input = el("input", { type: "range", id, min: f(range.low), max: f(range.high), step: range.whole ? 1 : "any", value: f(value) });
-    const field = el("input", { type: "number", class: "narrow-number", step: "any", value: shortNumber(value, 4).replaceAll(/[^\d.e+-]/g, "") || String(value), "aria-label": `${label.textContent ?? ""}, number` });
-    field.value = String(value);
+    const text = (v: number) => String(Number(v.toPrecision(4))).replace("e+", "e"); // as it fits
+    const field = el("input", { type: "number", class: "narrow-number", step: "any", value: text(value), "aria-label": `${label.textContent ?? ""}, number` });
     let busy = false;
     let wanted: number | null = null;
     const send = async (v: number) => {
@@ -471,7 +503,7 @@ export class LivePage {
     };
     input.addEventListener("input", () => {
       const v = back(+input.value);
-      field.value = String(v);
+      field.value = text(v);
       void send(v);
     });
     field.addEventListener("change", () => {

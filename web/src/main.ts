@@ -162,10 +162,7 @@ function firstPicture(app: App) {
   if (!app.stage) return;
   const quality = new URLSearchParams(location.hash.slice(1)).get("quality");
   if (quality) app.stage.setQuality(["high", "medium", "low", "lowest"].indexOf(quality));
-  const fields = app.fields.map((f) => f.id);
-  const cloth = app.views.some((v) => v.material || v.epoch.surfaces.length); // checkers and textures say more than a colour
-  const pointed = app.fields.find((f) => f.highlight);
-  app.setColor(fields.includes("distance") ? "distance" : pointed ? pointed.id : cloth ? null : "displacement");
+  app.setColor(app.firstColor());
   const times = app.reference.manifest.times;
   app.controls.transport.chooseSpeed(times.length ? times[times.length - 1] - times[0] : 0);
 }

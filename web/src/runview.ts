@@ -85,19 +85,7 @@ export class RunView {
 
   private useEpoch(index: number, frame: number) {
     if (index === this.epochIndex) return;
-    if (this.epochIndex >= 0) {
-      this.group.remove(this.surface.mesh, this.marks.group);
-      this.surface.dispose();
-      this.marks.dispose();
-      for (const c of this.carried) {
-        this.group.remove(c.mesh);
-        c.dispose();
-      }
-      if (this.cap) {
-        this.group.remove(this.cap.mesh);
-        this.cap.dispose();
-      }
-    }
+    if (this.epochIndex >= 0) this.dispose();
     this.epochIndex = index;
     const epoch = this.epoch;
     this.knownX = new Float32Array(epoch.rest.length);
@@ -112,6 +100,20 @@ export class RunView {
     this.applyClip();
     this.setOpacity(this.opacity);
     this.setBehind(this.behind);
+  }
+
+  // Gives back what the graphics card holds of the shown topology.
+  dispose() {
+    this.group.remove(this.surface.mesh, this.marks.group);
+    this.surface.dispose();
+    this.marks.dispose();
+    for (const c of this.carried) {
+      this.group.remove(c.mesh);
+      c.dispose();
+    }
+    if (!this.cap) return;
+    this.group.remove(this.cap.mesh);
+    this.cap.dispose();
   }
 
   // The run between frame and frame + 1 (mix 0..1). `force`: although nothing moved.

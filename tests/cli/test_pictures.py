@@ -1,0 +1,36 @@
+"""The README's pictures are what its commands draw: those of short runs are made again and compared."""
+
+import re
+import unittest
+
+import numpy as np
+from PIL import Image
+
+from common import ROOT, CommandTest
+
+# Of bin/gallery; the others take minutes (bin/gallery makes all).
+SHORT = ["hello", "twist", "hetero", "aniso-helical", "muscle", "edge-eol", "bunny"]
+
+
+def pixels(path):
+    return np.asarray(Image.open(path).convert("RGB")).astype(int)
+
+
+class Pictures(CommandTest):
+    def test_pictures_are_current(self):
+        rows = re.findall(r"^(\S+)\s*\| (scenes/\S+)\s*\| (--.*)$", (ROOT / "bin/gallery").read_text(), re.M)
+        of = {name: (scene, options.split()) for name, scene, options in rows}
+        for name in SHORT:
+            with self.subTest(picture=name):
+                scene, options = of[name]
+                self.limber("run", ROOT / scene, "-o", name, "-q")
+                self.limber("render", name, "-o", f"{name}.png", "--size", "600x375", *options)
+                new, old = pixels(self.folder / f"{name}.png"), pixels(ROOT / f"docs/images/{name}.png")
+                self.assertEqual(new.shape, old.shape)
+                differs = np.abs(new - old).max(axis=2) > 24
+                self.assertLess(differs.mean(), 0.005,
+                                f"docs/images/{name}.png is not what its commands draw: bin/gallery {name}, and look at it")
+
+
+if __name__ == "__main__":
+    unittest.main()
