@@ -380,7 +380,7 @@ class LiveSession::Worker {
           scene.method));
     if (dropped_ == kMostDropped) refuse_request(fmt::format("at most {} things are dropped", kMostDropped));
     const json body = dropped_body(*simulation_, text_in(request, "shape"), size, above ? &*above : nullptr,
-                                   fmt::format("dropped {}", dropped_ + 1));
+                                   fmt::format("dropped-{}", dropped_ + 1));
     if (!scene.method_options->value("body_contact", false)) set("/method/body_contact", true);
     set("/bodies/-", body);
     ++dropped_;

@@ -216,10 +216,16 @@ class References {
     method_fits();
     collect_names("/activations", activations_);
     bones_fit();
-    for (const char* list : {"/constraints", "/bones", "/forces", "/events", "/attachments", "/probes"})
+    for (const char* list : {"/constraints", "/bones", "/events", "/attachments", "/probes"})
       each(list, [&](Json& item, const std::string& pointer) {
         if (!is_setting(item)) body_of(item, pointer);
       });
+    const std::unordered_set<std::string> later = bodies_to_come();
+    each("/forces", [&](Json& item, const std::string& pointer) {
+      const bool waits = item.is_object() && item.contains("body") && item["body"].is_string() &&
+                         later.contains(item["body"].get<std::string>());
+      if (!waits) body_of(item, pointer);
+    });
     each("/bodies", [&](Json& body, const std::string& pointer) {
       poisson_fits(body, pointer);
       if (body.contains("material")) fibre_channel(body["material"], pointer + "/material");
@@ -374,6 +380,18 @@ class References {
     if (!bodies_.has(text))
       problem(pointer,
               fmt::format("there is no body \"{}\"{}", text, did_you_mean_one_of(text, bodies_.list)));
+  }
+
+  // Names of those that events add; forces may act on them.
+  std::unordered_set<std::string> bodies_to_come() {
+    std::unordered_set<std::string> names;
+    each("/events", [&](Json& event, const std::string&) {
+      if (!is_setting(event) || !event.contains("path") || event["path"] != kNewBody) return;
+      if (event.contains("value") && event["value"].is_object() && event["value"].contains("name") &&
+          event["value"]["name"].is_string())
+        names.insert(event["value"]["name"].get<std::string>());
+    });
+    return names;
   }
 
   void body_of(Json& item, const std::string& pointer) {
@@ -584,9 +602,10 @@ LoadResult try_set(const Scene& scene, const std::string& pointer, const std::st
   for (const Json& e : document["events"])
     if (!is_setting(e)) cuts.push_back(e);
   document["events"] = std::move(cuts);  // settings are checked one by one, by whom this is called
+  document["forces"] = Json::array();    // some may act on bodies that are not there yet
   const std::string setting = pointer + "=" + value;
   LoadResult out = try_read_scene(document.dump(), scene.file, std::span(&setting, 1));
-  out.scene.resolved["events"] = scene.resolved["events"];
+  for (const char* list : {"events", "forces"}) out.scene.resolved[list] = scene.resolved[list];
   out.scene.events = scene.events;
   out.scene.forces = scene.forces;  // some may have come during the run, and are no part of the text
   // A file that only an event names would stay behind when the scene is written to another folder.

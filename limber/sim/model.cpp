@@ -510,6 +510,10 @@ Model build_model(std::shared_ptr<const Scene> scene_ptr) {
     });
   for (std::size_t f = 0; f < scene.forces.size(); ++f)
     problems.collect([&] {
+      const std::string& on = scene.forces[f].body;
+      if (!on.empty() && std::none_of(model.bodies.begin(), model.bodies.end(),
+                                      [&](const Body& body) { return body.name == on; }))
+        return;  // an event adds that body later
       model.loads.push_back({f, select_nodes(model, scene.forces[f].nodes, scene.forces[f].body), 0.0, {}});
     });
   for (std::size_t p = 0; p < scene.probes.size(); ++p)

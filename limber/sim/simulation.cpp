@@ -369,10 +369,12 @@ void Simulation::apply_event(std::size_t event) {
 // goes on in it; what the method remembers belongs to the old one.
 void Simulation::apply_setting(std::size_t event) {
   const EventSpec& spec = scene_->events[event];
-  const std::string what = fmt::format("{}: {} {} {}", event_name(*scene_, event), spec.path,
-                                       spec.path == "/bodies/-" ? "adds" : "is",
-                                       spec.value.size() < 60 ? spec.value : "another one");
   Scene next = set_value(*scene_, spec.path, spec.value);
+  const std::string what =
+      event_name(*scene_, event) + ": " +
+      (next.bodies.size() > scene_->bodies.size()
+           ? fmt::format("the body \"{}\" comes", next.bodies.back().name)
+           : fmt::format("{} is {}", spec.path, spec.value.size() < 60 ? spec.value : "another one"));
   if (keeps_model(spec)) {
     scene_->gravity = next.gravity;
     scene_->damping_mass = next.damping_mass;

@@ -78,6 +78,9 @@ export class LivePage {
   private thing = "ball"; // that is dropped, and how long it is, of the scene's size
   private thingSize = 0.2;
   private pointed: PointerEvent | null = null;
+  private readonly seenBox = new THREE.Box3(); // that the camera frames, with room around it
+  private readonly point = new THREE.Vector3();
+  private lastFollowed = 0;
   private said = "";
   private widest = 0;
   private lastWidening = 0;
@@ -175,6 +178,7 @@ export class LivePage {
     run.manifest.poses[0] = head.pose;
     this.head = head;
     this.widen(now);
+    this.follow(now);
     app.views[0].show(0, 0, true);
     this.drawHands(head);
     app.touch();
@@ -187,6 +191,25 @@ export class LivePage {
       this.seenMark = head.mark;
     }
     this.tell(head);
+  }
+
+  // The camera goes along with what leaves the picture, unless somebody has turned it or a hand needs it to stay.
+  private follow(now: number) {
+    const stage = this.app.stage!;
+    if (stage.turned || this.hands.size || now - this.lastFollowed < 400) return;
+    this.lastFollowed = now;
+    const low = new THREE.Vector3(Infinity, Infinity, Infinity);
+    const high = low.clone().negate();
+    const x = this.app.runs[0].live!;
+    for (let i = 0; i < x.length; i += 3) {
+      low.min(this.point.fromArray(x, i));
+      high.max(this.point);
+    }
+    const seen = this.seenBox;
+    if (!Number.isFinite(low.x + low.y + low.z + high.x + high.y + high.z) || (!seen.isEmpty() && seen.containsPoint(low) && seen.containsPoint(high))) return;
+    const room = 0.15 * low.distanceTo(high);
+    seen.set(low, high).expandByScalar(room);
+    stage.setBounds({ low, high });
   }
 
   // The bar follows the largest value so far.
@@ -485,7 +508,7 @@ export class LivePage {
     const f = (v: number) => (range.log ? Math.log10(v) : v);
     const back = (v: number) => (range.log ? Number((10 ** v).toPrecision(4)) : range.whole ? Math.round(v) : Number(v.toPrecision(6)));
     const input = el("input", { type: "range", id, min: f(range.low), max: f(range.high), step: range.whole ? 1 : "any", value: f(value) });
-    const text = (v: number) => String(Number(v.toPrecision(4))).replace("e+", "e"); // as it fits
+    const text = (v: number) => (Math.abs(v) >= 1e5 ? v.toExponential(3).replace(/\.?0*e\+?/, "e") : String(Number(v.toPrecision(4)))); // as it fits
     const field = el("input", { type: "number", class: "narrow-number", step: "any", value: text(value), "aria-label": `${label.textContent ?? ""}, number` });
     let busy = false;
     let wanted: number | null = null;

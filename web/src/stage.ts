@@ -99,6 +99,11 @@ export class Stage {
   }
 
   // What the camera frames and the floor lies under; a run that is still going grows.
+  // Somebody has turned the camera.
+  get turned() {
+    return this.moved;
+  }
+
   setBounds({ low, high }: Bounds) {
     this.corners = [];
     for (let k = 0; k < 8; ++k)
