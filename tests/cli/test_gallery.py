@@ -19,8 +19,8 @@ LONG = re.compile(r"implicit/armadillo-|implicit/bar-|mixed/(quadruped|crab|swor
 
 
 def tests_of(path):
-    """Scenes may have comments, so only this line is read; it is the last."""
-    found = re.search(r'^  "tests": (\{.*\})$', path.read_text(), re.M)
+    """Scenes may have comments, so only this line is read."""
+    found = re.search(r'^  "tests": (\{.*\}),?$', path.read_text(), re.M)
     return json.loads(found.group(1)) if found else {}
 
 
