@@ -1,5 +1,6 @@
 // ConJac that adapts and touches.
 //   bench_adaptive armadillo  adaptive against always dynamic: wall-clock, nodes and difference in motion
+//   bench_adaptive modes      the same with twelve modes instead of five nodes
 //   bench_adaptive bunny      seeded orientations of the bunny: do they all come to rest, and how deep do
 //   they go?
 // Writes adaptive-<what>.csv and adaptive-<what>.md into the folder given by --out, and the Markdown to
@@ -35,24 +36,31 @@ std::shared_ptr<Scene> scene(const std::string& name, const std::vector<std::str
 }
 
 // All runs take turns step by step, so that a busy moment of the machine hits them alike.
-void armadillo(const std::string& out, double end) {
+void armadillo(const std::string& out, double end, bool modes) {
   struct Run {
     std::string name;
     std::unique_ptr<Simulation> sim;
-    double seconds = 0, nodes = 0, switches = 0;
+    double seconds = 0, dynamic = 0, switches = 0;
     double largest = 0, squares = 0;  // distance from the always dynamic run [m], [m^2]
     long analyses = 0;
     std::string series = {};  // the metrics over time
   };
   const std::string until = fmt::format("/time/end={}", end);
   std::vector<Run> runs;
-  const auto add = [&](const std::string& name, const std::string& change) {
-    runs.push_back({name, std::make_unique<Simulation>(scene("armadillo", {until, change}))});
+  const auto add = [&](const std::string& name, const std::string& change, const std::string& more = {}) {
+    std::vector<std::string> changes{until, change};
+    if (!more.empty()) changes.push_back(more);
+    runs.push_back({name, std::make_unique<Simulation>(scene("armadillo", changes))});
   };
-  add("always dynamic", "/method/adaptive=null");
-  add("threshold 0.02/s", "/method/adaptive/threshold=0.02");
-  add("threshold 0.1/s", "/method/adaptive/threshold=0.1");
-  add("always quasistatic", "/method/adaptive/threshold=1e9");
+  if (modes) {
+    add("always dynamic", "/method/adaptive=null", R"(/method/dynamic=[{"modes": 12}])");
+    add("asleep when calm", "/method/adaptive={}", R"(/method/dynamic=[{"modes": 12}])");
+  } else {
+    add("always dynamic", "/method/adaptive=null");
+    add("threshold 0.02/s", "/method/adaptive/threshold=0.02");
+    add("threshold 0.1/s", "/method/adaptive/threshold=0.1");
+  }
+  add("always quasistatic", "/method/adaptive=null", "/method/dynamic=[]");
   double moved = 0;  // largest displacement of the always dynamic run [m]
   while (!runs[0].sim->done())
     for (Run& r : runs) {
@@ -61,7 +69,9 @@ void armadillo(const std::string& out, double end) {
       const StepReport report = r.sim->step();
       if (!first)
         r.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      r.nodes += report.extra.at("dynamic_nodes");
+      r.dynamic += modes ? (report.extra.count("dynamic_modes") ? report.extra.at("dynamic_modes")
+                                                                : static_cast<double>(report.dofs))
+                         : report.extra.at("dynamic_nodes");
       r.analyses = report.symbolic_analyses;
       const VecX apart = r.sim->state().x - runs[0].sim->state().x;
       double here = 0;
@@ -74,28 +84,30 @@ void armadillo(const std::string& out, double end) {
       r.switches += report.extra.at("switches");
       std::string row = fmt::format("{}", r.sim->state().t);
       for (const auto& [name, value] : report.extra)
-        if (name.starts_with("liveliness/") || name.starts_with("dynamic/")) row += fmt::format(",{}", value);
+        if (name.starts_with("liveliness/") || name.starts_with("dynamic")) row += fmt::format(",{}", value);
       if (r.series.empty()) {
         r.series = "t";
         for (const auto& extra : report.extra)
-          if (extra.first.starts_with("liveliness/") || extra.first.starts_with("dynamic/"))
+          if (extra.first.starts_with("liveliness/") || extra.first.starts_with("dynamic"))
             r.series += "," + extra.first;
         r.series += "\n";
       }
       r.series += row + "\n";
     }
-  Table table{{"run", "s of steps", "saved", "mean dynamic nodes", "switches", "analyses",
-               "largest difference mm", "RMS difference mm"},
+  Table table{{"run", "s of steps", "saved", modes ? "mean dynamic modes" : "mean dynamic nodes", "switches",
+               "analyses", "largest difference mm", "RMS difference mm", "energy at the end mJ"},
               {}};
   for (const Run& r : runs) {
     const auto steps = static_cast<double>(r.sim->state().step);
     table.rows.push_back({r.name, fmt::format("{:.2f}", r.seconds),
                           fmt::format("{:.1f} %", 100 * (1 - r.seconds / runs[0].seconds)),
-                          fmt::format("{:.2f}", r.nodes / steps), fmt::format("{}", r.switches),
+                          fmt::format("{:.2f}", r.dynamic / steps), fmt::format("{}", r.switches),
                           std::to_string(r.analyses), fmt::format("{:.2f}", 1e3 * r.largest),
-                          fmt::format("{:.3f}", 1e3 * std::sqrt(r.squares / steps))});
+                          fmt::format("{:.3f}", 1e3 * std::sqrt(r.squares / steps)),
+                          fmt::format("{:.4f}", 1e3 * measure(r.sim->model(), r.sim->state(), {}).total())});
   }
-  table.write(out, "adaptive-armadillo");
+  const std::string file = modes ? "adaptive-modes" : "adaptive-armadillo";
+  table.write(out, file);
   fmt::print("\nlargest displacement {:.1f} mm, size {:.1f} mm\n", 1e3 * moved,
              1e3 * runs[0].sim->model().size);
   for (const Run& r : runs)
@@ -103,7 +115,7 @@ void armadillo(const std::string& out, double end) {
       std::string name = r.name;
       std::replace_if(
           name.begin(), name.end(), [](char c) { return c == ' ' || c == '/'; }, '-');
-      std::ofstream(out + "/adaptive-armadillo-" + name + ".csv") << r.series;
+      std::ofstream(out + "/" + file + "-" + name + ".csv") << r.series;
     }
 }
 
@@ -188,11 +200,11 @@ int main(int argc, char** argv) {
   double end = 0, h = 5e-3;
   unsigned first = 1, count = 20;
   int threads = 0;
-  app.add_option("what", what, "armadillo or bunny")
+  app.add_option("what", what, "armadillo, modes or bunny")
       ->required()
-      ->check(CLI::IsMember({"armadillo", "bunny"}));
+      ->check(CLI::IsMember({"armadillo", "modes", "bunny"}));
   app.add_option("--out", out, "Folder for the tables");
-  app.add_option("--end", end, "Time to run [s]; armadillo: 6, bunny: 5 at most");
+  app.add_option("--end", end, "Time to run [s]; armadillo and modes: 6, bunny: 5 at most");
   app.add_option("--step", h, "bunny: time step [s]");
   app.add_option("--first", first, "bunny: first seed");
   app.add_option("--count", count, "bunny: how many orientations");
@@ -201,8 +213,8 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   set_threads(threads);
   try {
-    if (what == "armadillo")
-      armadillo(out, end > 0 ? end : 6);
+    if (what != "bunny")
+      armadillo(out, end > 0 ? end : 6, what == "modes");
     else
       bunny(out, first, count, h, end > 0 ? end : 5, method);
   } catch (const Error& e) {

@@ -122,6 +122,16 @@ int info_scene(const std::string& file, bool json) {
   fmt::print("bodies       {} nodes, {} elements, {} piece{}\n", model.nodes(), model.mesh.elements.size(),
              model.pieces.size(), model.pieces.size() == 1 ? "" : "s");
   fmt::print("method       {}, {} unknowns\n", scene->method, first.dofs);
+  const auto below = first.extra.find("followed_below"), missed = first.extra.find("missed_node");
+  if (below != first.extra.end() && missed != first.extra.end()) {
+    const auto i = static_cast<std::size_t>(missed->second);
+    const Vec3& p = model.mesh.rest[i];
+    fmt::print(
+        "follows      what is slower than {:.3g} Hz; body \"{}\" at ({:.3g}, {:.3g}, {:.3g}), which swings "
+        "at {:.3g} Hz, is not followed\n",
+        below->second, model.bodies[static_cast<std::size_t>(model.body_of_node[i])].name, p.x(), p.y(),
+        p.z(), below->second);
+  }
   fmt::print("first step\n");
   for (const auto& [name, value] : first.extra) fmt::print("  {:<16} {:.6g}\n", name, value);
   for (const std::string& note : notes) fmt::print("  note: {}\n", note);

@@ -177,6 +177,7 @@ int Adaptivity::switches(const ConJacMemory& memory) const {
 }
 
 void Adaptivity::record(const Model& model, const VecX& x0, double h, const VecX& x1, ConJacMemory& memory) {
+  if (regions_.names.empty()) return;
   const std::vector<double>& metric = measure(model, x0, h, x1);
   const auto slot = static_cast<std::size_t>(memory.liveliness_steps % window_);
   for (std::size_t r = 0; r < metric.size(); ++r)

@@ -176,7 +176,8 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const Cont
   }
   {
     auto phase = clock.phase("solve");
-    condense_loads();
+    for (Part& part : parts_) begin_sweep(dynamic, part);
+    condense_loads(true);
     unknowns = 0;
     new_modes = 0;
     motions_.resize(loads_.rows(), loads_.cols());
@@ -389,13 +390,18 @@ VecX Condensation::restrict_stiffness_times(const VecX& u) const {
   return y;
 }
 
-// Degrees of freedom that are held carry no load of their own.
-void Condensation::condense_loads() {
+// Degrees of freedom that are held carry no load of their own. With `sweep` the modes' vectors go along.
+void Condensation::condense_loads(bool sweep) {
   for (Eigen::Index c = 0; c < loads_.cols(); ++c)
     for (Eigen::Index d = 0; d < loads_.rows(); ++d)
       if (made_of_.fixed[static_cast<std::size_t>(d)]) loads_(d, c) = 0;
   for (Part& part : parts_) {
     part.loads = gather(part, loads_);
+    if (sweep && part.sweep.cols() > 0) {
+      const Eigen::Index n = part.loads.cols();
+      part.loads.conservativeResize(Eigen::NoChange, n + part.sweep.cols());
+      part.loads.rightCols(part.sweep.cols()) = part.sweep;
+    }
     part.solver.condense_to_tail(part.loads);
   }
 }
@@ -415,7 +421,7 @@ void Condensation::place_inactive(Part& part) {
 
 void Condensation::solve_quasistatic(VecX& b) {
   loads_ = b;
-  condense_loads();
+  condense_loads(false);
   motions_.resize(loads_.rows(), 1);
   RowMatX none;
   for (Part& part : parts_) {

@@ -95,6 +95,13 @@ class Condensation {
   std::span<const CondensedPiece> pieces() const { return pieces_; }
   const PieceModes& modes(std::size_t piece) const { return parts_[piece].modes; }
   int new_modes = 0;  // pieces whose modes the last condense() made anew
+  // Modes that may fall asleep (adaptive_modes.hpp): the next condense() has the lowest `count` of a piece;
+  // it follows the others only if `sweep_all`. Phiᵀ f of all vectors of a piece.
+  void use_modes(std::size_t piece, Index count) { parts_[piece].modes.count = count; }
+  bool modes_sleep = false, sweep_all = false;
+  VecX mode_forces(std::size_t piece, const VecX& f) const;
+  Index most_modes() const;                                                      // that any piece may have
+  double mass(std::size_t piece) const { return parts_[piece].mass.sum() / 3; }  // [kg]
 
   VecX w;                     // 3n
   fem::Assembled system;      // f and K of the elements at x; K is edited: contacts, held nodes
@@ -125,6 +132,7 @@ class Condensation {
     MatX loads, motions;  // right-hand sides and solutions of a pass
     ModeChoice choice;
     PieceModes modes;
+    MatX sweep;                              // M times the vectors that are swept in this pass
     std::vector<std::uint8_t> modes_active;  // what Q was for them; empty: there are none yet
   };
 
@@ -136,10 +144,11 @@ class Condensation {
   FactorStatus factor(Part& part, double mean);
   void split_tail(const std::vector<std::uint8_t>& dynamic, Part& part, CondensedPiece& piece);
   void project(const Part& part, const VecX& force, const VecX& v, CondensedPiece& piece) const;
-  void condense_loads();
+  void condense_loads(bool sweep);
   static void place_inactive(Part& part);
   void solve_part(Part& part, MatX& B) const;
   std::vector<std::uint8_t> quasistatic(const std::vector<std::uint8_t>& dynamic, const Part& part) const;
+  void begin_sweep(const std::vector<std::uint8_t>& dynamic, Part& part) const;
   void update_modes(const std::vector<std::uint8_t>& dynamic, Part& part);
   static void add_modes(const Part& part, CondensedPiece& piece);
   void leave_out_modes(Part& part) const;

@@ -37,19 +37,20 @@ std::vector<std::uint8_t> Condensation::quasistatic(const std::vector<std::uint8
 Condensation::Missed Condensation::missed(const std::vector<std::uint8_t>& dynamic) {
   Missed out;
   for (Part& part : parts_) {
-    const bool known = part.modes.values.size() > part.modes.count;
+    const bool known = part.modes.values.size() > part.modes.available;
     const std::vector<std::uint8_t> active = quasistatic(dynamic, part);
-    if (!known && std::count(active.begin(), active.end(), std::uint8_t{1}) == part.modes.count) continue;
+    if (!known && std::count(active.begin(), active.end(), std::uint8_t{1}) == part.modes.available) continue;
     const PieceModes modes =
         known ? part.modes
               : lowest_modes(
                     part.mass, active, [&](MatX& B) { solve_part(part, B); }, ModeChoice{});
-    const double f = frequency(modes.values[modes.count]);
+    const Index first = known ? modes.available : 0;
+    const double f = frequency(modes.values[first]);
     if (!(f < out.frequency)) continue;
     out.frequency = f;
     double largest = -1;
     for (std::size_t i = 0; i < part.nodes.size(); ++i) {
-      const double size = modes.shapes.block<3, 1>(3 * static_cast<Eigen::Index>(i), modes.count).norm();
+      const double size = modes.shapes.block<3, 1>(3 * static_cast<Eigen::Index>(i), first).norm();
       if (size > largest) {
         largest = size;
         out.node = part.nodes[i];
@@ -59,18 +60,35 @@ Condensation::Missed Condensation::missed(const std::vector<std::uint8_t>& dynam
   return out;
 }
 
+// The vectors that the next pass over the factor sweeps.
+void Condensation::begin_sweep(const std::vector<std::uint8_t>& dynamic, Part& part) const {
+  part.sweep.resize(part.mass.size(), 0);
+  if (part.choice.count == 0 || part.modes_active.empty() || part.modes_active != quasistatic(dynamic, part))
+    return;
+  part.sweep = part.mass.asDiagonal() * part.modes.shapes.leftCols(swept_vectors(part.modes, sweep_all));
+}
+
 // The modes of the present K, with the present dynamic nodes. They are followed from the last ones, or found
 // anew where other nodes are dynamic or held.
 void Condensation::update_modes(const std::vector<std::uint8_t>& dynamic, Part& part) {
   std::vector<std::uint8_t> active = quasistatic(dynamic, part);
   const QuasistaticSolve solve = [&](MatX& B) { solve_part(part, B); };
-  const MatX motions = part.motions;  // solves overwrite what the pass has left there
-  if (part.modes_active != active || !follow_modes(part.mass, solve, part.modes)) {
+  // Solves overwrite what the pass has left.
+  const Eigen::Index swept = part.sweep.cols();
+  MatX motions = part.motions.leftCols(part.motions.cols() - swept);
+  MatX followed = part.motions.rightCols(swept);
+  if (part.modes_active != active ||
+      !follow_modes(part.mass, solve, std::move(part.sweep), std::move(followed), !modes_sleep, part.modes)) {
     part.modes = lowest_modes(part.mass, active, solve, part.choice);
     part.modes_active = std::move(active);
     ++new_modes;
   }
-  part.motions = motions;
+  part.motions = std::move(motions);
+}
+
+VecX Condensation::mode_forces(std::size_t piece, const VecX& f) const {
+  const Part& part = parts_[piece];
+  return tall_product(part.modes.shapes, gather(part, f)).col(0);
 }
 
 void Condensation::add_modes(const Part& part, CondensedPiece& piece) {
@@ -103,6 +121,12 @@ bool Condensation::has_modes() const {
   return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.choice.count > 0; });
 }
 
+Index Condensation::most_modes() const {
+  Index most = 0;
+  for (const Part& part : parts_) most = std::max(most, part.choice.count);
+  return most;
+}
+
 void Condensation::recall(const ModeMemory& memory) {
   for (std::size_t p = 0; p < parts_.size(); ++p) {
     Part& part = parts_[p];
@@ -112,9 +136,13 @@ void Condensation::recall(const ModeMemory& memory) {
     if (memory.count.size() != parts_.size()) continue;
     const auto vectors = static_cast<Eigen::Index>(memory.vectors[p]);
     part.modes.count = static_cast<Index>(memory.count[p]);
+    part.modes.available = static_cast<Index>(memory.available[p]);
     const Eigen::Index n = 3 * static_cast<Eigen::Index>(model_.nodes());
     const Eigen::Map<const MatX> shapes(memory.shapes.data(), n, vectors);
     part.modes.shapes = gather(part, shapes);
+    part.modes.values =
+        Eigen::Map<const VecX>(memory.values.data(), memory.values.size())
+            .segment(static_cast<Eigen::Index>(p * memory.values.size() / parts_.size()), vectors);
     for (const Index i : part.nodes)
       for (std::size_t k = 0; k < 3; ++k)
         part.modes_active.push_back(memory.active[3 * static_cast<std::size_t>(i) + k]);
@@ -130,16 +158,24 @@ std::string Condensation::misfit(const ModeMemory& memory) const {
   if (count != parts) return wrong_size("mode_count", count, parts);
   if (memory.vectors.size() != memory.count.size())
     return wrong_size("mode_vectors", static_cast<std::ptrdiff_t>(memory.vectors.size()), parts);
+  if (memory.available.size() != memory.count.size())
+    return wrong_size("mode_available", static_cast<std::ptrdiff_t>(memory.available.size()), parts);
   if (static_cast<std::ptrdiff_t>(memory.active.size()) != n)
     return wrong_size("mode_active", static_cast<std::ptrdiff_t>(memory.active.size()), n);
   std::int64_t most = 0;
   for (std::size_t p = 0; p < parts_.size(); ++p) {
-    const std::int64_t modes = memory.count[p], vectors = memory.vectors[p];
+    const std::int64_t modes = memory.available[p], vectors = memory.vectors[p];
     if (modes < 0 || modes > parts_[p].choice.count || vectors < modes || vectors > modes + kSpareModes)
       return fmt::format("piece {} has {} modes of {} vectors, expected at most {} modes", p + 1, modes,
                          vectors, parts_[p].choice.count);
+    if (memory.count[p] < 0 || memory.count[p] > modes || (memory.count[p] < modes && !modes_sleep))
+      return fmt::format("piece {} has {} dynamic modes of {}", p + 1, memory.count[p], modes);
     most = std::max(most, vectors);
   }
+  if (static_cast<std::int64_t>(memory.values.size()) != most * parts)
+    return wrong_size("mode_values", static_cast<std::ptrdiff_t>(memory.values.size()), most * parts);
+  if (!std::all_of(memory.values.begin(), memory.values.end(), [](double v) { return v >= 0; }))
+    return "\"mode_values\" has a number that is not from 0 on";
   if (memory.shapes.size() != n * most) return wrong_size("mode_shapes", memory.shapes.size(), n * most);
   return memory.shapes.allFinite() ? "" : "\"mode_shapes\" has a number that is not finite";
 }
@@ -150,11 +186,16 @@ void Condensation::keep(ModeMemory& memory) const {
   for (const Part& part : parts_) most = std::max(most, part.modes.shapes.cols());
   memory.shapes.setZero(n * most);
   memory.count.clear();
+  memory.available.clear();
   memory.vectors.clear();
+  memory.values.clear();
   memory.active.assign(static_cast<std::size_t>(n), 0);
   Eigen::Map<MatX> shapes(memory.shapes.data(), n, most);
   for (const Part& part : parts_) {
     memory.count.push_back(part.modes.count);
+    memory.available.push_back(part.modes.available);
+    for (Eigen::Index k = 0; k < most; ++k)
+      memory.values.push_back(k < part.modes.values.size() ? part.modes.values[k] : 0);
     memory.vectors.push_back(part.modes.shapes.cols());
     for (std::size_t i = 0; i < part.nodes.size() && part.modes.shapes.cols() > 0; ++i) {
       shapes.block(3 * part.nodes[i], 0, 3, part.modes.shapes.cols()) =

@@ -6,6 +6,7 @@
 #include <limber/methods/common/system.hpp>
 #include <limber/methods/common/touching.hpp>
 #include <limber/methods/conjac/adaptive.hpp>
+#include <limber/methods/conjac/adaptive_modes.hpp>
 #include <limber/methods/conjac/bones.hpp>
 #include <limber/methods/conjac/condensation.hpp>
 #include <limber/methods/conjac/dynamic_nodes.hpp>
@@ -48,6 +49,7 @@ class ConJac final : public Stepper {
                       model.scene->contact.alpha, model.size);
     condensation_.emplace(model, nodes_.nodes, choose_modes(model, options_.dynamic), solver_options_,
                           links_.has_value() || bodies_.has_value());
+    if (options_.adaptive && condensation_->has_modes()) mode_adaptivity_.emplace(options_, *condensation_);
   }
 
   // Algorithm 1; with adaptivity Algorithm 3, whose lines 5 to 8 come before (regions that calm down) and
@@ -61,11 +63,13 @@ class ConJac final : public Stepper {
     now.switched = choose_active(model, state, in);
     if (options_.static_start && state.step == 0 && !start_quasistatic(now, state)) return report;  // line 1
     const std::vector<Anchor> anchors = anchors_of(state);
+    if (mode_adaptivity_) now.switched |= mode_adaptivity_->calm(state.step, memory(state));
     condensation_->recall(memory(state).modes);
     measure_start(now, state);
 
     const bool stays = settled(now, state);
     if (stays) stay(now, state);
+    if (stays && mode_adaptivity_) mode_adaptivity_->rest(model, in.h, memory(state));
     for (bool again = !stays; again; again = rouse(now, state)) {
       begin_contacts(model, anchors, state, in, contact_, clock_);
       begin_body_contacts(now, state);
@@ -91,9 +95,9 @@ class ConJac final : public Stepper {
       condensation_->keep(memory(state).modes);
       turn_shapes(model, now.spins, now.turns, memory(state).modes.shapes);
     }
-    if (state.step == 0 && !stays && !adaptivity_) {
+    if (state.step == 0 && !stays && (!adaptivity_ || mode_adaptivity_)) {
       auto phase = clock_.phase("modes");
-      tell_missed(model, memory(state).dynamic, in.h, options_.static_start, *condensation_, report);
+      tell_missed(model, state, memory(state).dynamic, in.h, options_.static_start, *condensation_, report);
     }
     tell(now, state, stays);
     return report;
@@ -113,7 +117,7 @@ class ConJac final : public Stepper {
       for (std::size_t i = 0; i < static_cast<std::size_t>(nodes_.chosen); ++i) dynamic[nodes_.nodes[i]] = 1;
     if (links_)
       for (const Index i : links_->nodes()) dynamic[i] = 0;
-    if (adaptivity_) {
+    if (adaptivity_ && !adaptivity_->regions().names.empty()) {
       auto& candidate = f.node["candidate"];
       candidate.assign(dynamic.size(), 0.0);
       for (Index i : nodes_.nodes) candidate[i] = 1;
@@ -143,6 +147,8 @@ class ConJac final : public Stepper {
       return fmt::format("\"energy_excess\" is {}, expected a number from 0 on", m->energy_excess);
     if (std::string why = condensation_->misfit(m->modes); !why.empty()) return why;
     if (std::string why = m->bodies.misfit(model.nodes()); !why.empty()) return why;
+    if (mode_adaptivity_)
+      if (std::string why = mode_adaptivity_->misfit(*m); !why.empty()) return why;
     return adaptivity_ ? adaptivity_->misfit(*m) : std::string();
   }
 
@@ -151,6 +157,7 @@ class ConJac final : public Stepper {
   void carry(const Model&, const TopologyChange&, State& state) const override {
     if (ConJacMemory* m = state.memory.get<ConJacMemory>()) {
       m->modes = {};
+      m->sleep = {};
       m->bodies = {};
     }
     state.memory.set_epoch(state.epoch);
@@ -297,6 +304,7 @@ class ConJac final : public Stepper {
       return false;
     const std::vector<std::uint8_t>& dynamic = memory(state).dynamic;
     if (std::count(dynamic.begin(), dynamic.end(), std::uint8_t{1}) > 0) return false;
+    if (mode_adaptivity_ && !ModeAdaptivity::asleep(memory(state))) return false;
     auto phase = clock_.phase("guard");
     const VecX loads = external_force(now.model, now.in);
     const VecX& elastic = elastic_.at(now.model, now.start.x, now.in.activation).f;
@@ -320,6 +328,13 @@ class ConJac final : public Stepper {
     return symmetric && !contact_.closes(now.start.x) && !(bodies_ && bodies_->closes()) ? 0.5 : 0.0;
   }
 
+  // What was assembled at x is no place to linearise a step at.
+  bool overshoots(const Now& now, const VecX& x) {
+    const fem::Assembled& here = condensation_->system;
+    const fem::Assembled& start = elastic_.at(now.model, now.start.x, now.in.activation);
+    return EnergyGuard::overshoots(now.balance, here.energy, 0.5 * (start.f + here.f).dot(x - now.start.x));
+  }
+
   // Lines 4 and 5: f, K, J, b (Eqs. 6, 7 and 12) at x0 + fraction h v0. False: no factorisation.
   bool linearise(const Now& now, State& state, double fraction, Linearisation& at) {
     Condensation& c = *condensation_;
@@ -333,9 +348,12 @@ class ConJac final : public Stepper {
     if (fraction > 0) at.x += fraction * h * start.v;
     turn_to(now.model, fraction, h, start, at.spins, at.x, at.v);
     const VecX& x = at.x;
-    if (!c.assemble(x, now.in, contact_, bodies(), clock_)) return false;
-    now.report.inverted = c.system.inverted;
     at.loads = external_force(now.model, now.in);
+    const bool finite = c.assemble(x, now.in, contact_, bodies(), clock_);
+    if (fraction > 0 && guarded() && (!finite || overshoots(now, x))) return linearise(now, state, 0, at);
+    if (!finite) return false;
+    now.report.inverted = c.system.inverted;
+    now.report.extra["linearised_at"] = fraction;
     at.force = c.system.f + at.loads;
     at.closing.setZero(x.size());
     contact_.add_force(x, (1 - fraction) * h, at.force, at.closing);
@@ -345,7 +363,12 @@ class ConJac final : public Stepper {
     relieve_inertia(now.model, at.x, at.v, now.held, at.correction);
     at.force += at.closing;
     add_frame_force(now.model, at.spins, at.v, at.force);
-    const bool condensed = c.condense(memory(state).dynamic, contact_, at.force, at.v, at.correction, clock_);
+    at.unbalanced = at.correction;
+    bool condensed = false;
+    do {
+      at.correction = at.unbalanced;
+      condensed = c.condense(memory(state).dynamic, contact_, at.force, at.v, at.correction, clock_);
+    } while (condensed && mode_adaptivity_ && mode_adaptivity_->rouse(now.model, at.unbalanced));
     if (c.shifts > 0) now.report.fallbacks["shifted_stiffness"] += c.shifts;
     if (!condensed) return false;
     settle_sliding(now.model, now.slides, now.held, unrelieved, c, at, clock_);
@@ -467,6 +490,7 @@ class ConJac final : public Stepper {
       memory(state).energy_excess = guard_.settle(judged(now, at), give_back, moved);
     }
     if (condensation_->has_modes()) tell_modes(*condensation_, at, moved, now.report);
+    if (mode_adaptivity_) mode_adaptivity_->record(now.model, now.in.h, at, moved.motion, memory(state));
     now.spins = at.spins;
     now.turns = std::move(moved.turns);
     state.x = std::move(moved.x);
@@ -543,6 +567,10 @@ class ConJac final : public Stepper {
     }
     StepReport& report = now.report;
     report.extra["switches"] = adaptivity_->switches(memory(state));
+    if (mode_adaptivity_) {
+      report.extra["switches"] += mode_adaptivity_->switches(memory(state));
+      report.extra["dynamic_modes"] = mode_adaptivity_->dynamic();
+    }
     const auto storage = std::exchange(storage_, condensation_->storage());
     report.extra["allocations"] = storage.first != nullptr && storage != storage_ ? 1 : 0;
     const std::vector<double> mean = adaptivity_->means(memory(state));
@@ -559,6 +587,7 @@ class ConJac final : public Stepper {
   DynamicNodes nodes_;
   std::optional<Adaptivity> adaptivity_;
   std::optional<Condensation> condensation_;
+  std::optional<ModeAdaptivity> mode_adaptivity_;
   std::optional<LinkCoupling> links_;
   Index attached_ = 0;  // nodes that move with links
   ElasticForces elastic_;

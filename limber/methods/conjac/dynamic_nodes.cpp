@@ -2,6 +2,8 @@
 
 #include <limber/core/error.hpp>
 #include <limber/methods/conjac/rigid_motion.hpp>
+#include <limber/methods/conjac/worst_modes.hpp>
+#include <limber/rigid/articulation.hpp>
 #include <limber/sim/model_parts.hpp>
 
 #include <algorithm>
@@ -166,7 +168,17 @@ DynamicNodes choose_dynamic_nodes(const Model& model, const std::vector<DynamicC
                   fmt::format("{}: expected at most {}, the nodes that nothing holds, found {}",
                               choice.where.empty() ? "/method/dynamic" : choice.where, candidates.size(),
                               choice.automatic));
-    for (Index i : spread_nodes(model.mesh.rest, uncut, candidates, avoid, choice.automatic)) take(i);
+    std::vector<std::uint8_t> fixed = held;
+    for (Index i = 0; i < model.nodes(); ++i)
+      if (taken[i]) std::fill_n(fixed.begin() + 3 * i, 3, std::uint8_t{1});
+    if (model.articulation)
+      for (const rigid::Attachment& a : model.articulation->attachments)
+        std::fill_n(fixed.begin() + 3 * a.node, 3, std::uint8_t{1});
+    const std::vector<Index> spread =
+        spread_nodes(model.mesh.rest, uncut, candidates, avoid, choice.automatic);
+    for (Index i :
+         worst_mode_nodes(model, fixed, candidates, spread, {model.scene->solver, model.scene->ordering}))
+      take(i);
   }
   out.chosen = static_cast<Index>(out.nodes.size());
 

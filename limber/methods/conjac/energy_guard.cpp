@@ -16,9 +16,11 @@ constexpr std::array kThetas{0.5, 0.55, 0.65, 0.8, 1.0};
 constexpr double kTouchingTheta = 0.55;
 constexpr double kEnergyTolerance = 1e-3;  // of elastic plus kinetic energy
 constexpr double kTouchingTolerance = 1e-9;
-constexpr double kRounding = 1e-12;      // of the kinetic energy: a body that begins to fall has no other
+constexpr double kRounding =
+    1e-12;  // of the energy that is summed up: a body that begins to fall has no other
 constexpr double kReturnedShare = 0.25;  // of the kinetic energy, per step
 constexpr int kMostHalvings = 12;
+constexpr double kOvershoot = 0.1;  // of the kinetic energy
 
 double kinetic_energy(const Model& model, const VecX& v) { return 0.5 * v.dot(model.mass.cwiseProduct(v)); }
 
@@ -48,6 +50,11 @@ EnergyGuard::Balance EnergyGuard::measure(const Model& model, const State& state
 
 bool EnergyGuard::touches(const Step& step) {
   return step.contact.active() > 0 || (step.bodies && step.bodies->active() > 0);
+}
+
+bool EnergyGuard::overshoots(const Balance& balance, double elastic, double work_of_forces) {
+  const double beyond = elastic - balance.elastic + work_of_forces;
+  return std::abs(beyond) > kOvershoot * balance.kinetic + kRounding * (std::abs(elastic) + balance.elastic);
 }
 
 std::optional<Moved> EnergyGuard::advance(const Step& step, const Move& move, StepReport& report) const {

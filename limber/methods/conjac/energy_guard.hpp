@@ -67,6 +67,12 @@ class EnergyGuard {
   Balance measure(const Model& model, const State& state, const StepInput& in, const StepStart& start,
                   double excess, PhaseClock& clock) const;
 
+  // Whether the way that nodes would go with the velocities they have, to where the step is linearised, leads
+  // so far from what is linear that nothing found there would be of use: the elastic energy of a linear body
+  // changes by the mean of the forces at both ends times the way, and what this one has beyond that is a
+  // large share of its kinetic energy.
+  static bool overshoots(const Balance& balance, double elastic, double work_of_forces);
+
   // Lines 6 to 8: the least damped motion that does not gain energy. None: whatever the damping, it would,
   // and the step should be linearised at its start; a step that is gets a motion always.
   std::optional<Moved> advance(const Step& step, const Move& move, StepReport& report) const;

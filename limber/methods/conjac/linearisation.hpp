@@ -34,6 +34,8 @@ struct Linearisation {
   std::vector<FreeSpin> spins;
   VecX loads;       // gravity and the script's forces [N]
   VecX force;       // these, elastic and contact forces [N]
+  VecX unbalanced;  // what of it pushes the quasistatic nodes: less M a of pieces that accelerate as a whole
+                    // [N]
   VecX moving;      // M a of the condensed motion, where bodies slide: what is left of force on the way [N]
   VecX correction;  // gamma h b of Eq. 13: how far the quasistatic nodes go to their equilibrium [m]
   VecX closing;     // how far they go in this step to close contacts [m]

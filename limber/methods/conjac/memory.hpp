@@ -11,10 +11,20 @@ namespace limber {
 
 // Modes are state: a step follows those of the step before.
 struct ModeMemory {
-  VecX shapes;                        // 3n numbers a column; column k has the k-th vector of every piece
-  std::vector<std::int64_t> count;    // of each piece: dynamic modes, and
-  std::vector<std::int64_t> vectors;  // all vectors
-  std::vector<std::uint8_t> active;   // 3n: degrees of freedom that were neither dynamic nor held
+  VecX shapes;                          // 3n numbers a column; column k has the k-th vector of every piece
+  std::vector<std::int64_t> count;      // of each piece: dynamic modes,
+  std::vector<std::int64_t> available;  // modes that may be, and
+  std::vector<std::int64_t> vectors;    // all vectors
+  std::vector<double> values;        // lambda of each vector, piece-major, as many as the piece with most has
+  std::vector<std::uint8_t> active;  // 3n: degrees of freedom that were neither dynamic nor held
+};
+
+// Of modes that may fall asleep (adaptive_modes.hpp): piece-major, as many a piece as shapes has columns.
+struct ModeSleepMemory {
+  std::vector<double> peak;        // of each piece: the most energy that its modes have had together [J]
+  std::vector<std::int64_t> calm;  // steps for which the energy has been small
+  // Asleep: the force that is left, and how the mode would swing about its equilibrium. M-normalised.
+  std::vector<double> force, swing, speed;
 };
 
 struct ConJacMemory {
@@ -24,6 +34,7 @@ struct ConJacMemory {
   std::int64_t liveliness_steps = 0;
   double energy_excess = 0;  // of the guard: energy gained and not yet lost again [J]
   ModeMemory modes = {};
+  ModeSleepMemory sleep = {};
   BodySpringMemory bodies = {};
 
   template <class M, class Visitor>
@@ -35,8 +46,15 @@ struct ConJacMemory {
     visitor("energy_excess", m.energy_excess);
     visitor("mode_shapes", m.modes.shapes);
     visitor("mode_count", m.modes.count);
+    visitor("mode_available", m.modes.available);
     visitor("mode_vectors", m.modes.vectors);
+    visitor("mode_values", m.modes.values);
     visitor("mode_active", m.modes.active);
+    visitor("mode_peak", m.sleep.peak);
+    visitor("mode_calm", m.sleep.calm);
+    visitor("mode_force", m.sleep.force);
+    visitor("mode_swing", m.sleep.swing);
+    visitor("mode_speed", m.sleep.speed);
     visitor("body_contact_ids", m.bodies.ids);
     visitor("body_contact_stretch", m.bodies.stretch);
     visitor("body_contact_coupled", m.bodies.coupled);

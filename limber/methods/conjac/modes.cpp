@@ -17,16 +17,15 @@ namespace {
 constexpr double kFollowed = 0.25;
 constexpr int kMostSweeps = 3;
 
-// Rayleigh-Ritz in the span of Y = K^-1 M Z: as K Y = M Z, YᵀKY needs no product with K.
-bool sweep_modes(const VecX& mass, const QuasistaticSolve& solve, PieceModes& modes) {
-  const MatX MZ = mass.asDiagonal() * modes.shapes;
-  MatX Y = MZ;
-  solve(Y);
+// Rayleigh-Ritz in the span of Y = K^-1 MZ: as K Y = MZ, YᵀKY needs no product with K.
+// `gram` is ZᵀMZ.
+bool rotate_to_modes(const VecX& mass, const MatX& MZ, const MatX& Y, const MatX& gram, PieceModes& modes) {
   MatX A = tall_product(Y, MZ), B = tall_product(Y, MatX(mass.asDiagonal() * Y));
   if (!A.allFinite() || !B.allFinite()) return false;
   const VecX length = B.diagonal().cwiseSqrt();
   if (!(length.minCoeff() > 0)) return false;
   const VecX unit = length.cwiseInverse();
+  const MatX overlap = A.transpose();
   A = unit.asDiagonal() * (0.5 * (A + A.transpose())) * unit.asDiagonal();
   B = unit.asDiagonal() * B * unit.asDiagonal();
   // Vectors that are nearly the same would make noise a mode.
@@ -34,22 +33,17 @@ bool sweep_modes(const VecX& mass, const QuasistaticSolve& solve, PieceModes& mo
   const DenseEigen ritz = symmetric_eigen(A, B);
   if (!ritz.ok || !(ritz.values[0] > 0)) return false;
   MatX Q = unit.asDiagonal() * ritz.vectors;
-  modes.values = ritz.values;
-  MatX shapes = multiplied(Y, Q);
-  // Modes go on with the sign that they had.
-  const MatX overlap = tall_product(MZ, shapes);
+  // Modes go on with the sign that they had: the diagonal of MZᵀ Y Q.
   for (Eigen::Index k = 0; k < Q.cols(); ++k)
-    if (overlap(k, k) < 0) {
-      Q.col(k) *= -1;
-      shapes.col(k) *= -1;
-    }
-  // With ZᵀMZ = I the residual is M (Z q - lambda Y q), and qᵀYᵀMZ q = lambda.
+    if (overlap.row(k).dot(Q.col(k)) < 0) Q.col(k) *= -1;
+  modes.values.head(Q.cols()) = ritz.values;
+  // The residual is M (Z q - lambda Y q), and qᵀYᵀMZ q = lambda.
   modes.error = 0;
   for (Index k = 0; k < modes.count; ++k)
-    modes.error =
-        std::max(modes.error,
-                 std::sqrt(std::max(0.0, Q.col(k).squaredNorm() / (modes.values[k] * modes.values[k]) - 1)));
-  modes.shapes = std::move(shapes);
+    modes.error = std::max(
+        modes.error,
+        std::sqrt(std::max(0.0, Q.col(k).dot(gram * Q.col(k)) / (modes.values[k] * modes.values[k]) - 1)));
+  modes.shapes.leftCols(Q.cols()) = multiplied(Y, Q);
   modes.pull = multiplied(MZ, Q.leftCols(modes.count));
   return true;
 }
@@ -85,6 +79,7 @@ PieceModes lowest_modes(const VecX& mass, const std::vector<std::uint8_t>& activ
       break;
     }
   }
+  out.available = out.count;
   const Eigen::Index kept = std::min<Eigen::Index>(out.count + kSpareModes, pairs.values.size());
   out.shapes = pairs.vectors.leftCols(kept);
   out.values = pairs.values.head(kept);
@@ -93,13 +88,28 @@ PieceModes lowest_modes(const VecX& mass, const std::vector<std::uint8_t>& activ
   return out;
 }
 
-bool follow_modes(const VecX& mass, const QuasistaticSolve& solve, PieceModes& modes) {
+Eigen::Index swept_vectors(const PieceModes& modes, bool all) {
+  if (all) return modes.shapes.cols();
+  return modes.count == 0 ? 0 : std::min<Eigen::Index>(modes.count + kSpareModes, modes.shapes.cols());
+}
+
+bool follow_modes(const VecX& mass, const QuasistaticSolve& solve, MatX loads, MatX Y, bool orthonormal,
+                  PieceModes& modes) {
   modes.sweeps = 0;
-  if (modes.count == 0) return true;
-  do {
-    if (!sweep_modes(mass, solve, modes)) return false;
-  } while (++modes.sweeps < kMostSweeps && modes.error > kFollowed);
-  return true;
+  if (Y.cols() == 0) {
+    modes.pull.resize(mass.size(), 0);
+    return true;
+  }
+  MatX gram = MatX::Identity(Y.cols(), Y.cols());
+  if (!orthonormal) gram = tall_product(modes.shapes.leftCols(Y.cols()), loads);
+  while (rotate_to_modes(mass, loads, Y, gram, modes)) {
+    if (++modes.sweeps == kMostSweeps || modes.error <= kFollowed) return true;
+    loads = mass.asDiagonal() * modes.shapes.leftCols(Y.cols());
+    Y = loads;
+    solve(Y);
+    gram.setIdentity();
+  }
+  return false;
 }
 
 }  // namespace limber

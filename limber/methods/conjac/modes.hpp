@@ -25,10 +25,11 @@ inline constexpr Index kSpareModes = 2;
 
 // Modes of one piece of n nodes.
 struct PieceModes {
-  Index count = 0;  // these are dynamic; further columns are spare, and help the last ones to converge
-  MatX shapes;      // 3n columns, M-orthonormal, zero where nodes are dynamic or held [1/sqrt(kg)]
-  MatX pull;        // K_QQ times the first `count` of them
-  VecX values;      // lambda = (2 pi f)^2, ascending [1/s^2]
+  Index available = 0;  // these may be dynamic, and
+  Index count = 0;      // the lowest of them are; further columns help the last ones to converge
+  MatX shapes;          // 3n columns, M-orthonormal, zero where nodes are dynamic or held [1/sqrt(kg)]
+  MatX pull;            // K_QQ times the first `count` of them
+  VecX values;          // lambda = (2 pi f)^2, ascending [1/s^2]
   double error =
       0;  // greatest |K phi - lambda M phi| of the dynamic ones over lambda |M phi|, both over sqrt(M)
   int sweeps = 0;  // that it took to follow
@@ -39,13 +40,18 @@ struct PieceModes {
 // B <- K_QQ^-1 B_Q, zero elsewhere.
 using QuasistaticSolve = std::function<void(MatX& B)>;
 
-// `active`: 3n, 1 where a degree of freedom is in Q.
+// `active`: 3n, 1 where a degree of freedom is in Q. All modes that are found are dynamic.
 PieceModes lowest_modes(const VecX& mass, const std::vector<std::uint8_t>& active,
                         const QuasistaticSolve& solve, const ModeChoice& choice);
 
-// Follows `modes` to the present K: one sweep, and further ones while the modes have moved far. False: the
-// vectors no longer span a space of their number, and the modes should be made anew.
-bool follow_modes(const VecX& mass, const QuasistaticSolve& solve, PieceModes& modes);
+// How many vectors a step sweeps: the dynamic ones and the spare ones, or all, asleep or not.
+Eigen::Index swept_vectors(const PieceModes& modes, bool all);
+// Follows `modes` to the present K: one sweep, and further ones while the modes have moved far. `Y` are the
+// solutions K_QQ^-1 `loads` of the first sweep, loads = M shapes of the vectors that are swept; the others
+// stay as they are. `orthonormal`: all of them have been swept together before. False: the vectors no longer
+// span a space of their number, and the modes should be made anew.
+bool follow_modes(const VecX& mass, const QuasistaticSolve& solve, MatX loads, MatX Y, bool orthonormal,
+                  PieceModes& modes);
 
 // [Hz]
 double frequency(double value);

@@ -23,10 +23,10 @@ constexpr Entry kConJacEntries[] = {
     {.path = "/method[conjac]/newton_steps", .type = Type::kInteger, .fallback = "0", .range = ranges::within(0, 1000), .text = "Extra quasi-Newton steps that pull the quasistatic nodes to equilibrium."},
     {.path = "/method[conjac]/static_start", .type = Type::kBoolean, .fallback = "false", .text = "Begin in the static equilibrium instead of the initial shape."},
     {.path = "/method[conjac]/body_contact", .type = Type::kBoolean, .fallback = "false", .text = "Bodies touch each other and themselves."},
-    {.path = "/method[conjac]/adaptive", .type = Type::kObject, .aliases = "adaptivity liveliness", .text = "Makes the nodes of dynamic representative ones: each is dynamic only while the region around it is lively."},
+    {.path = "/method[conjac]/adaptive", .type = Type::kObject, .aliases = "adaptivity liveliness", .text = "Makes the nodes of dynamic representative ones: each is dynamic only while the region around it is lively. Modes are dynamic only while their energy is not small against the most that there has been; there is nothing to choose."},
     {.path = "/method[conjac]/adaptive/threshold", .type = Type::kNumber, .unit = "1/s", .fallback = "0.02", .range = ranges::above(0), .text = "A node becomes dynamic in the step in which the mean stretching speed of its region would be above this."},
     {.path = "/method[conjac]/adaptive/hysteresis", .type = Type::kNumber, .fallback = "0.5", .range = ranges::within(0, 1), .text = "It becomes quasistatic again when the stretching speed, averaged over the window, is below this share of the threshold."},
-    {.path = "/method[conjac]/adaptive/window", .type = Type::kInteger, .fallback = "10", .range = ranges::within(1, 10000), .text = "Steps over which the stretching speed is averaged, and for which a node stays dynamic at least."},
+    {.path = "/method[conjac]/adaptive/window", .type = Type::kInteger, .fallback = "10", .range = ranges::within(1, 10000), .text = "Steps over which the stretching speed is averaged, and for which a node stays dynamic at least; steps for which a mode is calm before it falls asleep."},
     {.path = "/method[conjac]/adaptive/start_dynamic", .type = Type::kBoolean, .fallback = "false", .text = "Begin with all representative nodes dynamic instead of quasistatic."},
     {.path = "/method[conjac]/adaptive/regions", .type = Type::kArray, .fallback = "[]", .text = "The region of each node of dynamic, in their order (nodes of one entry by index); empty: every element belongs to the nearest node."},
     {.path = "/method[conjac]/adaptive/regions/*", .type = Type::kObject, .text = "One region."},
@@ -35,7 +35,7 @@ constexpr Entry kConJacEntries[] = {
     {.path = "/method[conjac]/adaptive/regions/*/elements", .type = Type::kRef, .ref = "selection", .text = "Its elements, by centroid; those nearest to the node when absent. Later regions win."},
     {.path = "#dynamic", .type = Type::kObject, .values = "all", .least = 1, .ref = "selection", .otherwise = Type::kEnum, .text = "What is dynamic: a selection of nodes, how many nodes to choose automatically, or modes."},
     {.path = "#dynamic/body", .type = Type::kString, .text = "Name of the body; all bodies when absent."},
-    {.path = "#dynamic/auto", .type = Type::kInteger, .range = ranges::within(1, 1000000), .text = "Choose this many nodes, spread over the body away from held nodes."},
+    {.path = "#dynamic/auto", .type = Type::kInteger, .range = ranges::within(1, 1000000), .text = "Choose this many nodes, one after another, each where the slowest motion moves most that those before it leave, or far from each other, whatever misses less."},
     {.path = "#dynamic/modes", .type = Type::kInteger, .range = ranges::within(1, 500), .text = "The lowest modes of vibration of every piece, dynamic and held nodes fixed, follow the body as it deforms; so many, or at most so many with below (where 32 is the default)."},
     {.path = "#dynamic/below", .type = Type::kNumber, .unit = "Hz", .range = ranges::above(0), .text = "The modes below this frequency, when dynamic and held nodes are those of the moment."},
 };
@@ -79,10 +79,6 @@ void check_conjac(const Json& scene, const MethodSpec::Report& problem) {
       problem(pointer,
               "\"modes\" and \"below\" stand alone or with \"body\"; give modes and nodes as two entries "
               "of the list");
-    if (modes && method.contains("adaptive"))
-      problem(pointer,
-              "modes, which are the default, are not supported together with \"adaptive\"; name nodes, such "
-              "as [{\"auto\": 8}]");
   }
 }
 

@@ -53,6 +53,19 @@ ReducedMotion ReducedSystem::advance(const Advance& how) const {
   return {displacement(how, v1), v1};
 }
 
+ImpulseResponse impulse_response(double w2, double decay, double t) {
+  const double disc = w2 - decay * decay;
+  if (std::abs(disc) * t * t < 1e-12)
+    return {t * std::exp(-decay * t), (1 - decay * t) * std::exp(-decay * t)};
+  if (disc > 0) {
+    const double w = std::sqrt(disc), s = std::exp(-decay * t) * std::sin(w * t) / w;
+    return {s, std::exp(-decay * t) * std::cos(w * t) - decay * s};
+  }
+  const double w = std::sqrt(-disc);
+  const double s = (std::exp((w - decay) * t) - std::exp(-(w + decay) * t)) / (2 * w);
+  return {s, 0.5 * (std::exp((w - decay) * t) + std::exp(-(w + decay) * t)) - decay * s};
+}
+
 ReducedMotion ReducedSystem::modal() const {
   const DenseEigen eigen = symmetric_eigen(S, M);
   const MatX& modes = eigen.vectors;  // modesᵀ M modes = I
@@ -63,21 +76,7 @@ ReducedMotion ReducedSystem::modal() const {
   for (Eigen::Index k = 0; k < q.size(); ++k) {
     const double w2 = std::max(0.0, eigen.values[k]);
     const double decay = 0.5 * (damping_mass + damping_stiffness * w2);
-    // q'' + 2 decay q' + w2 q = p with q(0) = 0: s is the response to a unit initial speed, ds its rate.
-    const double disc = w2 - decay * decay;
-    double s, ds;
-    if (std::abs(disc) * h * h < 1e-12) {
-      s = h * std::exp(-decay * h);
-      ds = (1 - decay * h) * std::exp(-decay * h);
-    } else if (disc > 0) {
-      const double w = std::sqrt(disc);
-      s = std::exp(-decay * h) * std::sin(w * h) / w;
-      ds = std::exp(-decay * h) * std::cos(w * h) - decay * s;
-    } else {
-      const double w = std::sqrt(-disc);
-      s = (std::exp((w - decay) * h) - std::exp(-(w + decay) * h)) / (2 * w);
-      ds = 0.5 * (std::exp((w - decay) * h) + std::exp(-(w + decay) * h)) - decay * s;
-    }
+    const auto [s, ds] = impulse_response(w2, decay, h);
     // The response to a unit load is the integral of s; for slow modes its series.
     const double k_load =
         w2 * h * h > 1e-8 ? (1 - ds - 2 * decay * s) / w2 : 0.5 * h * h * (1 - 2 * decay * h / 3);

@@ -24,6 +24,12 @@ struct Advance {
   double weight = 0.5;  // beta of Eq. 11, or theta
 };
 
+// q'' + 2 decay q' + w2 q = 0 with q(0) = 0, q'(0) = 1: q and q' at the time t.
+struct ImpulseResponse {
+  double place, speed;
+};
+ImpulseResponse impulse_response(double w2, double decay, double t);
+
 struct ReducedMotion {
   VecX displacement;  // of the dynamic degrees of freedom over the step [m]
   VecX velocity;      // at the end of the step [m/s]

@@ -14,9 +14,11 @@ namespace limber {
 void tell_modes(const Condensation& condensation, const Linearisation& at, const Moved& moved,
                 StepReport& report);
 
-// What the choice of nodes (`dynamic`) and modes cannot follow, once, in the first step, of length h. Loads
-// that are there at once move the quasistatic nodes at once, unless the run began in equilibrium.
-void tell_missed(const Model& model, const std::vector<std::uint8_t>& dynamic, double h, bool static_start,
-                 Condensation& condensation, StepReport& report);
+// What the choice of nodes (`dynamic`) and modes cannot follow, once, in the first step, of length h: the
+// frequency, and the node that moves most. Warns of loads that move the quasistatic nodes at once where the
+// time step would show how they swing: those of the first step, unless the run began in equilibrium, and
+// those that the script brings later, faster than that.
+void tell_missed(const Model& model, const State& start, const std::vector<std::uint8_t>& dynamic, double h,
+                 bool static_start, Condensation& condensation, StepReport& report);
 
 }  // namespace limber

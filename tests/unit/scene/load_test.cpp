@@ -262,8 +262,6 @@ INSTANTIATE_TEST_SUITE_P(
               "must not be zero"},
         Wrong{"normal", with(", \"events\": [{\"time\": 1, \"normal\": [0, 0, 0]}]"),
               "a normal must not be zero"},
-        Wrong{"dynamic", with(", \"method\": {\"type\": \"conjac\", \"adaptive\": {}}"),
-              "modes, which are the default, are not supported together with \"adaptive\"; name nodes"},
         Wrong{"auto", with(", \"method\": {\"type\": \"conjac\", \"dynamic\": {\"auto\": 3, \"ids\": [1]}}"),
               "stands alone"},
         Wrong{"othermethod", with(", \"method\": {\"gamma\": 1}"),
