@@ -40,8 +40,15 @@ std::vector<std::string> bench_names() {
   return names;
 }
 
-int run_bench(const std::vector<std::string>& words) {
+int run_bench(std::vector<std::string> words) {
   const std::vector<std::string> names = bench_names();
+  // "conjac modes" is "conjac-modes", where there is such a benchmark.
+  if (words.size() > 1)
+    if (const std::string both = words[0] + "-" + words[1];
+        std::find(names.begin(), names.end(), both) != names.end()) {
+      words[0] = both;
+      words.erase(words.begin() + 1);
+    }
   if (names.empty())
     throw Error(ErrorKind::kIo,
                 "no benchmarks are built beside this program; `bin/limber bench` builds "
