@@ -50,6 +50,8 @@ class BodyContact {
   // The pairs of nodes that are inside a body at x, ordered by node.
   std::vector<Pair> detect(const VecX& x);
 
+  // As of BodySurfaces.
+  void leave_alone(const std::vector<Index>& nodes) { surfaces_.leave_alone(nodes); }
   // The stage that starts at x0 and is expected to end near `guess`; c and g as in ContactEnergy.
   void pose(const VecX& x0, const VecX& guess, const VecX& c, double g);
   // Adds pairs that are missing at x and gives other faces to nodes that have come round an edge; false: all

@@ -133,47 +133,75 @@ BodySurfaces::BodySurfaces(const fem::ElementInput& mesh) : rest_(mesh.rest) {
     piece.faces.build(faces);
     piece.tets.build(std::span(tet_box_).subspan(piece.tet_begin, tet - piece.tet_begin));
   }
+  for (Index i = 0; i < static_cast<Index>(rest_.size()); ++i)
+    if (piece_of_node_[i] >= 0) pieces_[piece_of_node_[i]].nodes.push_back(i);
+  for (const Index i : sites_) pieces_[piece_of_node_[i]].sites.push_back(i);
 }
 
-template <class BoxOf>
-void BodySurfaces::find_others(double distance, BoxOf&& box_of) {
-  for (Piece& piece : pieces_) {
-    piece.others.clear();
-    for (std::size_t q = 0; q < pieces_.size(); ++q)
-      if (overlap(box_of(piece), box_of(pieces_[q]), distance)) piece.others.push_back(static_cast<Index>(q));
+void BodySurfaces::leave_alone(const std::vector<Index>& nodes) {
+  for (Piece& piece : pieces_) piece.alone = false;
+  for (const Index i : nodes)
+    if (piece_of_node_[i] >= 0) pieces_[piece_of_node_[i]].alone = true;
+}
+
+void BodySurfaces::find_others(double distance) {
+  for (Piece& piece : pieces_) piece.asked = false;
+  for (std::size_t p = 0; p < pieces_.size(); ++p) {
+    pieces_[p].others.clear();
+    for (std::size_t q = 0; q < pieces_.size(); ++q) {
+      if (p == q ? pieces_[p].alone : !overlap(pieces_[p].box, pieces_[q].box, distance)) continue;
+      pieces_[p].others.push_back(static_cast<Index>(q));
+      pieces_[q].asked = true;
+    }
   }
 }
 
 void BodySurfaces::fit_tets(const VecX& x) {
   auto now = [&](Index i) { return Vec3(node(x, i)); };
-  parallel_for(static_cast<std::ptrdiff_t>(tets_.size()), 512,
-               [&](std::ptrdiff_t e) { tet_box_[e] = box_of(tets_[e], now); });
+  for (Piece& piece : pieces_) piece.box = box_of(piece.nodes, now);
+  find_others(0);
+  for (const Piece& piece : pieces_)
+    if (piece.asked)
+      parallel_for(piece.tet_end - piece.tet_begin, 512, [&](std::ptrdiff_t k) {
+        const std::ptrdiff_t e = piece.tet_begin + k;
+        tet_box_[e] = box_of(tets_[e], now);
+      });
   parallel_for(static_cast<std::ptrdiff_t>(pieces_.size()), 1, [&](std::ptrdiff_t p) {
     Piece& piece = pieces_[p];
-    piece.tets.fit(std::span(tet_box_).subspan(piece.tet_begin, piece.tet_end - piece.tet_begin));
+    if (piece.asked)
+      piece.tets.fit(std::span(tet_box_).subspan(piece.tet_begin, piece.tet_end - piece.tet_begin));
   });
-  find_others(0, [](const Piece& piece) -> const Box& { return piece.tets.box(); });
 }
 
 void BodySurfaces::fit_faces(const VecX& x0, const VecX& x1, double margin) {
-  parallel_for(static_cast<std::ptrdiff_t>(faces_.size()), 512, [&](std::ptrdiff_t f) {
-    Box box;
-    for (const Index i : faces_[f]) {
-      box.add(node(x0, i));
-      box.add(node(x1, i));
-    }
-    face_box_[f] = box;
-  });
+  for (Piece& piece : pieces_) {
+    piece.box = box_of(piece.sites, [&](Index i) { return Vec3(node(x0, i)); });
+    for (const Index i : piece.sites) piece.box.add(node(x1, i));
+  }
+  find_others(margin);
+  normal_.resize(rest_.size());
+  for (const Piece& piece : pieces_)
+    if (piece.asked)
+      parallel_for(piece.face_end - piece.face_begin, 512, [&](std::ptrdiff_t k) {
+        const std::ptrdiff_t f = piece.face_begin + k;
+        Box box;
+        for (const Index i : faces_[f]) {
+          box.add(node(x0, i));
+          box.add(node(x1, i));
+        }
+        face_box_[f] = box;
+      });
   parallel_for(static_cast<std::ptrdiff_t>(pieces_.size()), 1, [&](std::ptrdiff_t p) {
     Piece& piece = pieces_[p];
+    if (!piece.asked) return;
     piece.faces.fit(std::span(face_box_).subspan(piece.face_begin, piece.face_end - piece.face_begin));
+    if (piece.alone) return;
+    for (const Index i : piece.sites) normal_[i].setZero();
+    for (Index f = piece.face_begin; f < piece.face_end; ++f) {
+      const Vec3 n = normal(corners(faces_[f], x1));
+      for (const Index i : faces_[f]) normal_[i] += n;
+    }
   });
-  find_others(margin, [](const Piece& piece) -> const Box& { return piece.faces.box(); });
-  normal_.assign(rest_.size(), Vec3::Zero());
-  for (const Tri& t : faces_) {
-    const Vec3 n = normal(corners(t, x1));
-    for (const Index i : t) normal_[i] += n;
-  }
 }
 
 Index BodySurfaces::rest_face(const Vec3& X, const Piece& piece) const {

@@ -32,6 +32,9 @@ class BodySurfaces {
     Index nearest = -1;
     bool opposite = false;  // it leaves by a face that looks away from the one it entered by
   };
+  // Pieces with one of these nodes are not looked at for contacts with themselves, from now on: they do not
+  // deform, and have none.
+  void leave_alone(const std::vector<Index>& nodes);
   std::vector<Near> sweep(const VecX& x0, const VecX& x1, double margin, const std::vector<Inside>& inside0);
 
   const std::vector<Index>& sites() const { return sites_; }           // nodes
@@ -43,13 +46,16 @@ class BodySurfaces {
  private:
   struct Piece {
     Index face_begin = 0, face_end = 0, tet_begin = 0, tet_end = 0;
-    BoxTree faces, tets, rest_faces;  // fitted to a motion, to one position, and never
-    std::vector<Index> others;        // pieces whose boxes overlap, itself among them
+    BoxTree faces, tets, rest_faces;  // fitted to a motion, to one position (where they are asked), and never
+    std::vector<Index> nodes, sites;  // its nodes, and those on its surface
+    Box box;
+    std::vector<Index> others;  // pieces whose boxes overlap, itself among them unless it is left alone
+    bool alone = false;         // it has no contacts with itself
+    bool asked = false;         // it is among the others of one
   };
   void fit_tets(const VecX& x);
   void fit_faces(const VecX& x0, const VecX& x1, double margin);
-  template <class BoxOf>
-  void find_others(double distance, BoxOf&& box_of);
+  void find_others(double distance);
   Index rest_face(const Vec3& X, const Piece& piece) const;
   Index holds_node(Index v, const Vec3& p, const Piece& piece, const VecX& x, std::vector<Index>& near) const;
   Near sweep_one(Index site, Index piece, const VecX& x0, const VecX& x1, double margin, Index face0,

@@ -4,6 +4,7 @@
 #include <limber/core/parallel.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace limber {
 namespace {
@@ -33,6 +34,16 @@ Mover mover(const Obstacle& o, double t, double h) {
   m.box.lo.array() -= travel;
   m.box.hi.array() += travel;
   return m;
+}
+
+// Whether all of the box is farther from a plane that stands still than nodes go in the step: none touches it
+// then.
+bool out_of_reach(const Obstacle& o, const Mover& m, const Box& box, double travel) {
+  if (o.shape != ObstacleShape::kPlane || !o.motion.empty()) return false;
+  const Vec3 n = m.from.R.col(2);
+  const Vec3 half = 0.5 * box.size();
+  const double rounding = 1e-9 * (half.norm() + travel);
+  return n.dot(box.lo + half - m.from.origin) - n.cwiseAbs().dot(half) > travel + rounding;
 }
 
 // Where the path from y0 to y1 first meets the surface, walking by the distance that is surely free. False:
@@ -79,15 +90,19 @@ std::vector<Contact> find(const ContactModel& model, const VecX& x, const VecX* 
   parallel_ranges(n, kBoxNodes, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
     auto step = [&](Index i) { return v ? Vec3(h * node(*v, i)) : Vec3(Vec3::Zero()); };
     Box stretch;
+    double travel = 0;  // squared
     for (std::ptrdiff_t k = begin; k < end; ++k) {
       const Index i = model.nodes[k];
-      const Vec3 xi = node(x, i);
+      const Vec3 xi = node(x, i), dx = step(i);
       stretch.add(xi);
-      stretch.add(xi + step(i));
+      stretch.add(xi + dx);
+      travel = std::max(travel, dx.squaredNorm());
     }
+    travel = std::sqrt(travel);
     std::vector<std::size_t> near;
     for (std::size_t o = 0; o < movers.size(); ++o)
-      if (overlap(stretch, movers[o].box)) near.push_back(o);
+      if (overlap(stretch, movers[o].box) && !out_of_reach(model.obstacles[o], movers[o], stretch, travel))
+        near.push_back(o);
     if (near.empty()) return;
     auto& out = found[static_cast<std::size_t>(begin / kBoxNodes)];
     for (std::ptrdiff_t k = begin; k < end; ++k) {

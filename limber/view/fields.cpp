@@ -37,9 +37,10 @@ std::string label_of(const std::string& name) {
   return label;
 }
 
-// Numbers that stand for something and must not be interpolated: "region", "body", "..._id".
+// Numbers that stand for something and must not be interpolated: "region", "body", "rigid_piece", "..._id".
 bool is_category(const std::string& name) {
-  return name == "region" || name == "body" || (name.size() > 3 && name.ends_with("_id"));
+  return name == "region" || name == "body" || name == "rigid_piece" ||
+         (name.size() > 3 && name.ends_with("_id"));
 }
 
 // The names of the components that are shown one by one: principal values, and tensors in the order of VTK.
@@ -114,6 +115,7 @@ FieldSampler::FieldSampler(const ReplayTopology& topology, const ReplayFrame* fr
     info.categories = per_element && is_category(f.name);
     info.per_element = per_element && (constant || info.categories);
     if (f.name == "region") info.names = topology.regions;
+    if (f.name == "rigid_piece") info.names = {"elastic"};
     if (f.name == "full" && !per_element) {  // of `condense`, as its paper shows it
       info.label = "solved in";
       info.categories = info.highlight = true;

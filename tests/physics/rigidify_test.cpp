@@ -28,6 +28,7 @@ nlohmann::json rigidify_json(double tau_rigid, double ratio = 10) {
           {"threshold_ratio", ratio},
           {"quiet_steps", 3},
           {"foresight", 0},
+          {"predict", "step"},
           {"grow_every", 1},
           {"least_share", 0.0},
           {"sleep", true},

@@ -6,6 +6,7 @@ import { Controls } from "./controls";
 import { drawMaterial } from "./cloth";
 import { type FieldInfo, type Manifest, Run, type RunManifest } from "./data";
 import { byId, el } from "./dom";
+import { histogramSpec } from "./histogram";
 import { comparison, factsOf } from "./facts";
 import { refreshTable } from "./material";
 import { Player } from "./player";
@@ -163,7 +164,8 @@ export class App {
 
   private drawPlots() {
     const specs = this.runs.length > 1 ? this.compareSpecs() : plotSpecs(this.reference.rows);
-    this.plots.set([...this.plottedNodes.map((n) => this.nodeSpec(n)), ...specs], this.dark);
+    const histogram = this.runs.map((run) => histogramSpec(run.rows)).find((h) => h) ?? null;
+    this.plots.set([...this.plottedNodes.map((n) => this.nodeSpec(n)), ...specs], this.dark, histogram);
     this.plots.follow(this.player.time);
   }
 
@@ -217,10 +219,22 @@ export class App {
       const parts = [...run.rows].filter(([n]) => n.startsWith("energy/") && n !== "energy/total").map(([, v]) => v);
       return parts.length ? total(parts) : null;
     });
-    together("Time per step", "ms", (run) => {
+    const times = (run: Run) => {
       const parts = phases(run.rows).map((p) => p.values);
       return parts.length ? total(parts) : null;
+    };
+    together("Time per step", "ms", times);
+    // The reference's time for a second of the simulation over each run's, step by step.
+    const t = this.reference.rows.get("t");
+    const cost = times(this.reference);
+    const faster = this.runs.flatMap((run, k) => {
+      const [at, ms] = [run.rows.get("t"), times(run)];
+      if (run === this.reference || !t || !cost || !at || !ms) return [];
+      const own = resample(at, ms, t);
+      const steps = run.manifest.h / this.reference.manifest.h;
+      return [{ label: this.label(k), values: own.map((v, i) => (v > 0 ? (steps * cost[i]) / v : NaN)) }];
     });
+    if (t && faster.length) specs.push({ title: `Times as fast as ${this.label(this.manifest.compare!.reference)}`, unit: "", t, series: faster });
     together("Unknowns", "", (run) => run.rows.get("dofs") ?? null);
     return specs;
   }

@@ -2,6 +2,7 @@
 import uPlot from "uplot";
 import { shortNumber } from "./colors";
 import type { Rows } from "./data";
+import { Histogram, type HistogramSpec, isHistogram } from "./histogram";
 
 export interface Series {
   label: string;
@@ -77,7 +78,7 @@ export function plotSpecs(rows: Rows): PlotSpec[] {
     if (name === "t" || name === "step") continue;
     const slash = name.indexOf("/");
     const group = slash < 0 ? name : name.slice(0, slash);
-    if (group === "phase") continue;
+    if (group === "phase" || isHistogram(group)) continue;
     if (!groups[group] && slash < 0 && constant(values)) continue; // nothing to see
     if (!byGroup.has(group)) byGroup.set(group, []);
     byGroup.get(group)!.push({ label: (slash < 0 ? name : name.slice(slash + 1)).replaceAll("_", " "), values });
@@ -159,13 +160,14 @@ export class Plots {
   private specs: PlotSpec[] = [];
   private dark = false;
   private time = 0;
+  private histogram: { spec: HistogramSpec; view: Histogram } | null = null;
   onSeek: (t: number) => void = () => {};
 
   constructor(private readonly host: HTMLElement) {
     new ResizeObserver(() => this.resize()).observe(host);
   }
 
-  set(specs: PlotSpec[], dark: boolean) {
+  set(specs: PlotSpec[], dark: boolean, histogram: HistogramSpec | null = this.histogram?.spec ?? null) {
     this.specs = specs;
     this.dark = dark;
     for (const p of this.plots) p.chart.destroy();
@@ -177,6 +179,8 @@ export class Plots {
       empty.textContent = "The recording has no rows to plot.";
       this.host.append(empty);
     }
+    this.histogram = histogram ? { spec: histogram, view: new Histogram(histogram) } : null;
+    if (this.histogram) this.host.append(this.histogram.view.box);
     for (const spec of specs) this.plots.push(this.make(spec));
     this.follow(this.time);
   }
@@ -273,6 +277,7 @@ export class Plots {
   // Moves the line to time t.
   follow(t: number) {
     this.time = t;
+    this.histogram?.view.follow(nearest(this.histogram.spec.t, t));
     for (const p of this.plots) {
       p.line.style.left = `${p.chart.valToPos(t, "x") - 1}px`;
       if (p.chart.cursor.left === undefined || p.chart.cursor.left < 0)

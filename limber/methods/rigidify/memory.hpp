@@ -24,6 +24,7 @@ struct RigidifyMemory {
   VecX load;  // forces of script and contact at the last quick solve, turned with the piece [N]
   std::vector<std::uint8_t>
       asleep;  // of every object: `load` is that of a quick solve that found nothing to free
+  std::vector<std::uint8_t> alone;  // of every object: it is rigid as a whole and touches itself nowhere
   std::vector<std::int64_t> contact_ids;  // contacts of the last step, ascending
   std::vector<double>
       contact_memory;  // of each: three numbers (stretch of its tangential spring, or its impulse)
@@ -39,6 +40,7 @@ struct RigidifyMemory {
     visitor("activation", m.activation);
     visitor("load", m.load);
     visitor("asleep", m.asleep);
+    visitor("alone", m.alone);
     visitor("contact_ids", m.contact_ids);
     visitor("contact_memory", m.contact_memory);
   }

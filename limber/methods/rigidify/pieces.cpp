@@ -33,7 +33,10 @@ Vec3 solve_inertia(const Mat3& A, const Vec3& b) {
   return Vec3(n0.dot(b), n1.dot(b), n2.dot(b)) / a0.dot(n0);
 }
 
-void list_nodes(PieceAssignment& a) {
+void list_nodes(const Connectivity& mesh, PieceAssignment& a) {
+  a.rigid_elements.assign(mesh.object_elements.size(), 0);
+  for (std::size_t e = 0; e < a.element.size(); ++e)
+    a.rigid_elements[at(mesh.object_of[e])] += a.element[e] >= 0;
   a.piece_nodes.assign(a.held.size(), {});
   for (std::size_t i = 0; i < a.node.size(); ++i)
     if (a.node[i] >= 0) a.piece_nodes[at(a.node[i])].push_back(static_cast<Index>(i));
@@ -238,7 +241,7 @@ PieceAssignment grow_pieces(const Connectivity& mesh, std::span<const std::uint8
   std::vector<Index> all(mesh.nodes.size());
   for (std::size_t e = 0; e < all.size(); ++e) all[e] = static_cast<Index>(e);
   grow_among(mesh, all, candidate, loose, hold, out);
-  list_nodes(out);
+  list_nodes(mesh, out);
   return out;
 }
 
@@ -277,7 +280,7 @@ Regrowth regrow_pieces(const Connectivity& mesh, const PieceAssignment& before,
     for (const Index e : mesh.object_elements[o]) a.element[at(e)] = -1;
   }
   out.kept.resize(a.held.size(), -1);
-  list_nodes(a);
+  list_nodes(mesh, a);
   return out;
 }
 
@@ -291,7 +294,7 @@ PieceAssignment pieces_of(const Connectivity& mesh, const RigidifyMemory& memory
         out.node[at(mesh.nodes[e][static_cast<std::size_t>(a)])] = out.element[e];
   for (std::size_t k = 0; k < memory.piece_state.size(); k += kPieceNumbers)
     out.held.push_back(static_cast<std::uint8_t>(memory.piece_state[k + kPieceNumbers - 1]));
-  list_nodes(out);
+  list_nodes(mesh, out);
   return out;
 }
 

@@ -49,6 +49,7 @@ struct PieceAssignment {
   std::vector<std::int32_t> node;
   std::vector<std::uint8_t> held;               // PieceHold of each piece
   std::vector<std::vector<Index>> piece_nodes;  // of each piece, ascending
+  std::vector<Index> rigid_elements;            // of each object: how many
 };
 
 // Algorithm 2, from every candidate: breadth first over faces. An element with a node of another piece is

@@ -160,7 +160,8 @@ VecX QuickSolve::without_rigid_motion(const Object& o, const VecX& x, VecX r, do
 }
 
 const std::vector<double>& QuickSolve::predict(Index object, const VecX& x, const VecX& v,
-                                               const VecX& impulse, const VecX& drag, const VecX& driven) {
+                                               const VecX& impulse, const VecX& drag, const VecX& driven,
+                                               bool swing) {
   const Object& o = prepared(object);
   const StepInput& in = *in_;
   const auto n = static_cast<Index>(o.plan.nodes.size());
@@ -192,15 +193,17 @@ const std::vector<double>& QuickSolve::predict(Index object, const VecX& x, cons
   for (Index a = 0; a < n; ++a) node(p, a) = columns.row(a).transpose();
   clear_held(p);
 
-  double pAp = 0;
-  for (Index a = 0; a < n; ++a) pAp += m * model_.mass[3 * o.plan.nodes[at(a)]] * node(p, a).squaredNorm();
+  double pMp = 0;
+  for (Index a = 0; a < n; ++a) pMp += model_.mass[3 * o.plan.nodes[at(a)]] * node(p, a).squaredNorm();
   const double largest = p.lpNorm<Eigen::Infinity>();
   double scale = 0;
   if (largest > 0) {
     const double probe = kProbe * o.edge / largest;
     fem::assemble_force(*o.plan.elements, own_x + probe * p, in.activation, then_);
-    pAp += k * std::max(0.0, p.dot(now_.f - then_.f) / probe);
-    scale = r.dot(p) / pAp;
+    const double pKp = std::max(0.0, p.dot(now_.f - then_.f) / probe);
+    scale = r.dot(p) / (m * pMp + k * pKp);
+    const double b = model_.scene->damping_stiffness, w = std::sqrt(pKp / pMp);
+    if (swing && w > 0) scale *= std::max(1.0, (1 + k * w * w) / (in.h * w * (1 + b * w)));
   }
   p *= scale;
   fem::strain_rates(*o.plan.elements, own_x, p, rate_);

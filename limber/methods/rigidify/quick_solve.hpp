@@ -9,6 +9,12 @@
 // The object's rigid motions that its held nodes leave it are solved for exactly and taken out of r first:
 // they deform nothing, and P does not know turns. In a rigid piece K v is left out: seen from the piece
 // nothing moves.
+//
+// One step is short: at the turning point of a swing nothing moves, and a force needs a quarter of a period
+// to build up speed. dv is about the shape of the motion that begins, and its Rayleigh quotient about the
+// squared frequency w of it, so that with Kelvin-Voigt damping b the largest velocity to come is about
+//   dv (1 + h b w^2 + h^2 w^2) / (h w (1 + b w)),
+// exact without damping and with much ("predict": "swing").
 #pragma once
 
 #include <limber/fem/plan.hpp>
@@ -30,8 +36,9 @@ class QuickSolve {
   void begin(const StepInput& in, std::span<const std::uint8_t> hold);
   // The predicted squared strain rates of the object's elements, in the order of object_elements. `impulse`:
   // of script, gravity and contact, `drag`: (h^2 + h b) K v of the elastic elements, both 3n [N s].
+  // `swing`: the largest ones of the motion that begins, instead of those after the step.
   const std::vector<double>& predict(Index object, const VecX& x, const VecX& v, const VecX& impulse,
-                                     const VecX& drag, const VecX& driven);
+                                     const VecX& drag, const VecX& driven, bool swing);
   // About (A^-1)_ii: of P [1/kg].
   double compliance(Index node);
   // What a force on the node can do to the strain rate of its elements at most, in a step [1/(N s)].

@@ -10,7 +10,9 @@
 #include <limber/sim/contact_state.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -42,9 +44,11 @@ class Rigidify final : public Stepper {
     holds_ = find_holds(model, mesh_.plane_node, state.x, in);
     {
       auto phase = clock_.phase("contact");
+      contact_.leave_alone(memory.alone);
       contact_.begin(memory, state.x, state.v, in);
     }
     choose_pieces(model, state, in, memory, report);  // quick solve, strain rates, BFS, rigid properties
+    leave_alone(memory);
     system_.set_pieces(assignment_);
     known_ = driven_velocities(model, state.x, in.h);
     const VecX x0 = state.x;
@@ -66,7 +70,7 @@ class Rigidify final : public Stepper {
     }
     {
       auto phase = clock_.phase("strain rates");
-      watch_strain(x0, state.x, in.h, memory);
+      watch_strain(x0, state, in.h, memory);
     }
     memory.hold = holds_.kind;
     memory.force = in.force;
@@ -105,6 +109,7 @@ class Rigidify final : public Stepper {
     if (m->load.size() != 3 * model.nodes()) return wrong_size("load", m->load.size(), 3 * model.nodes());
     if (size(m->asleep) != size(model.pieces))
       return wrong_size("asleep", size(m->asleep), size(model.pieces));
+    if (size(m->alone) != size(model.pieces)) return wrong_size("alone", size(m->alone), size(model.pieces));
     if (m->activation.size() != model.activations.size())
       return wrong_size("activation", size(m->activation), size(model.activations));
     if (m->piece_state.size() % kPieceNumbers != 0)
@@ -136,11 +141,29 @@ class Rigidify final : public Stepper {
       memory.load.setZero(3 * model.nodes());
       memory.activation.assign(model.activations.size(), 0.0);
       memory.asleep.assign(model.pieces.size(), 0);
+      memory.alone.assign(model.pieces.size(), 0);
     }
-    rate_.assign(memory.piece.size(),
-                 0.0);  // what a frame shows follows from its own step, after a restart too
+    // What a frame shows follows from its own step, after a restart too.
+    rate_.assign(memory.piece.size(), 0.0);
+    elastic_count_ = rigid_count_ = {};
     if (memory.piece != assignment_.element) assignment_ = pieces_of(mesh_, memory, model.nodes());
     pieces_ = load_pieces(memory);
+  }
+
+  bool all_rigid(std::size_t object) const {
+    return assignment_.rigid_elements[object] == static_cast<Index>(mesh_.object_elements[object].size());
+  }
+
+  // Objects that are rigid as a whole and had no contact with themselves in the step in which they became so
+  // have none until they deform.
+  void leave_alone(RigidifyMemory& memory) {
+    if (!contact_.between_bodies()) return;
+    bool any = false;
+    for (std::size_t o = 0; o < memory.alone.size(); ++o) any |= all_rigid(o) != (memory.alone[o] != 0);
+    if (!any) return;
+    const std::vector<std::uint8_t> near = contact_.objects_near_themselves();
+    for (std::size_t o = 0; o < near.size(); ++o) memory.alone[o] = all_rigid(o) && !near[o];
+    contact_.leave_alone(memory.alone);
   }
 
   // Which elements are rigid in this step (sections 3.4, 3.5).
@@ -153,23 +176,28 @@ class Rigidify final : public Stepper {
       loose[i] = holds_.kind[i] == static_cast<std::uint8_t>(HoldKind::kMoving);
       if (holds_.kind[i] != memory.hold[i]) changed[at(model.piece_of_node[i])] = 1;
     }
-    if (!pieces_.empty()) {
-      auto phase = clock_.phase("quick solve");
-      elastify(model, state, in, memory, flagged, report);
-    }
-    auto phase = clock_.phase("pieces");
     // Objects with elements that have become quiet since pieces last grew.
     const bool grow = state.step % options_.regrow == 0;
+    std::vector<std::uint8_t> growing(model.pieces.size(), 0);
+    for (std::size_t e = 0; grow && e < memory.piece.size(); ++e)
+      if (const int quiet = memory.quiet[e] - options_.quiet_steps;
+          memory.piece[e] < 0 && quiet >= 0 && quiet < options_.regrow)
+        growing[at(mesh_.object_of[e])] = 1;
+    const bool any_growing = std::find(growing.begin(), growing.end(), 1) != growing.end();
+    if (!pieces_.empty() || (options_.swing && any_growing)) {
+      auto phase = clock_.phase("quick solve");
+      elastify(model, state, in, growing, memory, flagged, report);
+    }
+    auto phase = clock_.phase("pieces");
     std::vector<std::uint8_t> candidate(memory.piece.size(), 0);
     for (std::size_t e = 0; e < candidate.size(); ++e) {
-      const int quiet = memory.quiet[e] - options_.quiet_steps;
-      candidate[e] = !flagged[e] && (memory.piece[e] >= 0 || quiet >= 0);
-      if (flagged[e] || (grow && memory.piece[e] < 0 && quiet >= 0 && quiet < options_.regrow))
-        changed[at(mesh_.object_of[e])] = 1;
-      if (flagged[e])  // and all elements that touch it
-        for (int a = 0; a < corners(mesh_.nodes[e]); ++a)
-          loose[at(mesh_.nodes[e][static_cast<std::size_t>(a)])] = 1;
+      candidate[e] = !flagged[e] && (memory.piece[e] >= 0 || memory.quiet[e] >= options_.quiet_steps);
+      if (!flagged[e]) continue;
+      changed[at(mesh_.object_of[e])] = 1;
+      for (int a = 0; a < corners(mesh_.nodes[e]); ++a)  // and all elements that touch it
+        loose[at(mesh_.nodes[e][static_cast<std::size_t>(a)])] = 1;
     }
+    for (std::size_t o = 0; o < changed.size(); ++o) changed[o] |= growing[o];
     if (std::find(changed.begin(), changed.end(), 1) == changed.end()) return;
     Regrowth next =
         regrow_pieces(mesh_, assignment_, changed, options_.least_share, candidate, loose, holds_.kind);
@@ -206,12 +234,10 @@ class Rigidify final : public Stepper {
   }
 
   // Section 3.5.
-  void elastify(const Model& model, const State& state, const StepInput& in, RigidifyMemory& memory,
+  void elastify(const Model& model, const State& state, const StepInput& in,
+                std::span<const std::uint8_t> growing, RigidifyMemory& memory,
                 std::vector<std::uint8_t>& flagged, StepReport& report) {
     const std::size_t objects = model.pieces.size();
-    std::vector<Index> rigid(objects, 0);
-    for (std::size_t e = 0; e < memory.piece.size(); ++e)
-      rigid[at(mesh_.object_of[e])] += memory.piece[e] >= 0;
     std::vector<std::uint8_t> fresh(objects, 0);  // has new loads
     for (const Index o : contact_.objects_with_new_contacts()) fresh[at(o)] = 1;
     for (Index i = 0; i < model.nodes(); ++i)
@@ -234,12 +260,9 @@ class Rigidify final : public Stepper {
     impulse += contact_.predict(in.h, b, state.v, [&](Index i) { return quick_.compliance(i); });
     std::vector<Index> asked;
     for (std::size_t o = 0; o < objects; ++o) {
-      if (rigid[o] == 0) {
-        memory.asleep[o] = 0;
-        continue;
-      }
-      const bool all = rigid[o] == static_cast<Index>(mesh_.object_elements[o].size());
-      if (options_.sleep && all && !activated && !driven[o] && memory.asleep[o] &&
+      if (assignment_.rigid_elements[o] == 0) memory.asleep[o] = 0;
+      if (assignment_.rigid_elements[o] == 0 && !(options_.swing && growing[o])) continue;
+      if (options_.sleep && all_rigid(o) && !activated && !driven[o] && memory.asleep[o] &&
           sleeps(model, o, in.h, impulse, memory))
         continue;
       asked.push_back(static_cast<Index>(o));
@@ -256,15 +279,21 @@ class Rigidify final : public Stepper {
       system_.scatter_add((in.h * in.h + in.h * b) * product_.f, drag);
     }
     for (const Index o : asked) {
-      const std::vector<double>& rate = quick_.predict(o, state.x, state.v, impulse, drag, gain);
+      const std::vector<double>& rate =
+          quick_.predict(o, state.x, state.v, impulse, drag, gain, options_.swing);
       const bool is_new = fresh[at(o)] || activated;
       const double limit = (is_new ? kNewLoad : 1.0) * options_.tau_elastic;
       const std::vector<Index>& elements = mesh_.object_elements[at(o)];
       bool found = false;
       for (std::size_t k = 0; k < elements.size(); ++k) {
         const std::size_t e = at(elements[k]);
-        if (memory.piece[e] < 0) continue;
+        if (memory.piece[e] < 0) {
+          // What would have to be let go again does not begin to be rigid.
+          if (options_.swing && !(rate[k] <= options_.tau_rigid)) memory.quiet[e] = 0;
+          continue;
+        }
         rate_[e] = rate[k];
+        ++rigid_count_[bin_of(rate[k])];
         if (!(rate[k] <= limit)) flagged[e] = found = 1;
       }
       memory.asleep[at(o)] = !found;
@@ -393,8 +422,9 @@ class Rigidify final : public Stepper {
   }
 
   // Eq. 17 of the elastic elements, and for how long each has been quiet.
-  void watch_strain(const VecX& x0, const VecX& x1, double h, RigidifyMemory& memory) {
+  void watch_strain(const VecX& x0, const State& state, double h, RigidifyMemory& memory) {
     if (options_.tau_rigid == 0 || system_.elastic_elements().empty()) return;
+    const VecX& x1 = state.x;
     if (options_.foresight > 0) memory.rate.resize(memory.piece.size(), 0.0);
     VecX own_x, own_v;
     fem::strain_rates(system_.elements(), system_.gather(0.5 * (x0 + x1), own_x),
@@ -403,6 +433,7 @@ class Rigidify final : public Stepper {
     for (std::size_t k = 0; k < list.size(); ++k) {
       const std::size_t e = at(list[k]);
       rate_[e] = elastic_rate_[k];
+      ++elastic_count_[bin_of(elastic_rate_[k])];
       bool quiet = elastic_rate_[k] < options_.tau_rigid;
       if (options_.foresight > 0) {
         const double now = std::sqrt(elastic_rate_[k]);
@@ -421,6 +452,29 @@ class Rigidify final : public Stepper {
     report.extra["elastic_elements"] = static_cast<double>(system_.elastic_elements().size());
     report.extra["rigid_pieces"] = static_cast<double>(pieces_.size());
     if (!report.extra.count("quick_solves")) report.extra["quick_solves"] = 0;
+    if (options_.tau_rigid == 0) return;
+    // Figure 6: elements by their strain rates, measured or predicted, in tolerances.
+    Index rigid = 0;
+    for (const Index n : assignment_.rigid_elements) rigid += n;
+    for (const Index n : rigid_count_) rigid -= n;
+    for (std::size_t k = 0; k < kBins; ++k) {
+      const std::string from =
+          k == 0 ? "0" : fmt::format("{:.3g}", std::pow(10, 0.5 * (double(k) - kTauBin)));
+      report.extra["rate_elastic/" + from] = elastic_count_[k];
+      report.extra["rate_rigid/" + from] = rigid_count_[k] + (k == 0 ? std::max<Index>(0, rigid) : 0);
+    }
+  }
+
+  // Bins of half a decade of strain rates; bin kTauBin begins at the tolerance.
+  static constexpr std::size_t kBins = 10, kTauBin = 5;
+  std::size_t bin_of(double squared_rate) const {
+    double end = options_.tau_rigid * 1e-4;
+    std::size_t k = 0;
+    while (k + 1 < kBins && squared_rate >= end) {
+      ++k;
+      end *= 10;
+    }
+    return k;
   }
 
   const RigidifyOptions options_;
@@ -434,6 +488,7 @@ class Rigidify final : public Stepper {
   Holds holds_;
   VecX known_;                               // velocities of driven nodes; empty: none
   std::vector<double> rate_, elastic_rate_;  // squared strain rates, measured or predicted [1/s^2]
+  std::array<Index, kBins> elastic_count_{}, rigid_count_{};  // elements by their rates
   fem::Assembled product_;
   PhaseClock clock_;
 };

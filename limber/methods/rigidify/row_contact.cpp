@@ -92,6 +92,24 @@ void RowContact::begin(const RigidifyMemory& memory, const VecX& x, const VecX& 
   }
 }
 
+void RowContact::leave_alone(const std::vector<std::uint8_t>& objects) {
+  if (!bodies_) return;
+  std::vector<Index> nodes;
+  for (std::size_t o = 0; o < objects.size(); ++o)
+    if (objects[o]) nodes.push_back(model_.pieces[o].nodes.front());
+  bodies_->leave_alone(nodes);
+}
+
+std::vector<std::uint8_t> RowContact::objects_near_themselves() const {
+  std::vector<std::uint8_t> out(model_.pieces.size(), 0);
+  for (const Law& law : laws_)
+    if (law.row.face[0] >= 0)
+      if (const Index o = model_.piece_of_node[at(law.row.node)];
+          o == model_.piece_of_node[at(law.row.face[0])])
+        out[at(o)] = 1;
+  return out;
+}
+
 std::vector<std::array<Index, 4>> RowContact::couplings() const {
   std::vector<std::array<Index, 4>> out;
   for (const Law& law : laws_)

@@ -28,11 +28,17 @@ class RowContact {
     Vec3 kept = Vec3::Zero();  // PGS: impulse of the last step [N s]
   };
 
+  bool between_bodies() const { return bodies_.has_value(); }
   bool possible() const { return !model_.contact.empty() || bodies_.has_value(); }
   // Contacts of the step for nodes at x that move at v. Objects that touched nothing in the last step are
   // expected to gain h times gravity.
   void begin(const RigidifyMemory& memory, const VecX& x, const VecX& v, const StepInput& in);
   const std::vector<Law>& laws() const { return laws_; }
+  // Objects (1) that do not deform and touch themselves nowhere: nobody looks for it. From the next begin()
+  // or revise() on.
+  void leave_alone(const std::vector<std::uint8_t>& objects);
+  // Of every object: whether it has a row with itself, open or closed.
+  std::vector<std::uint8_t> objects_near_themselves() const;
   // Nodes of rows between bodies, open ones too: so the pattern does not change when they close.
   std::vector<std::array<Index, 4>> couplings() const;
   std::vector<Index> objects_with_new_contacts() const;
