@@ -1,7 +1,8 @@
 // Subspace condensation against full space, frame by frame in one run (docs/methods/condense.md): `implicit`
 // with a factor in every Newton iteration, with factors that are kept, and with conjugate gradients as the
-// paper's baseline has them. Writes tables of the averages and worst frames (Tables 1 and 2), and every frame
-// (Figures 7 and 9).
+// paper's baseline has them. Writes tables of iterations, averages and worst frames (Tables 1 and 2), and
+// every frame as numbers and as Figures 7 and 9.
+#include "plot.hpp"
 #include "table.hpp"
 #include "timing.hpp"
 
@@ -10,6 +11,7 @@
 #include <limber/scene/load.hpp>
 #include <limber/sim/simulation.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -28,6 +30,10 @@ struct Settings {
   std::vector<double> radii;     // none: the scene's
   std::vector<std::string> baselines{"newton-direct", "auto", "newton-pcg"};
   std::int64_t steps = 0;
+  // 0: every run has its own way from the first frame on; else every such frame of full space begins where
+  // the first condense run is, so that a long scene can be compared in some of its frames.
+  std::int64_t every = 0;
+  bool pcg = false;  // condense by conjugate gradients as well, for Table 1
   double tolerance = 1e-4;
 };
 
@@ -38,135 +44,219 @@ std::shared_ptr<const Scene> scene_of(const Settings& s, const std::string& name
       load_scene(std::string(LIMBER_SOURCE_DIR) + "/scenes/condense/" + name + ".json", overrides));
 }
 
+struct Frame {
+  bool done = false, compared = false;
+  double seconds = 0, share = 1, iterations = 0, pcg = 0;
+  double error = 0, rms = 0;  // of the size: largest distance, root mean square
+  double relative = 0;        // of the displacements, by root mean squares (Figure 7)
+};
+
 struct Run {
   std::string name;
   std::unique_ptr<Simulation> simulation;
-  std::vector<double> seconds, share, error, rms, iterations;
-  std::map<std::string, double> phases;
+  bool condense = false, pcg = false;
+  std::vector<Frame> frames = {};
+  std::map<std::string, double> phases = {};
 };
 
-void compare_scene(const Settings& s, const std::string& name, Table& table, Table& newton) {
-  const Preparation preparation{{}, user_cache_folder()};
+std::vector<Run> make_runs(const Settings& s, const std::string& name) {
   std::vector<Run> runs;
-  const bool dynamic = scene_of(s, name, "")->method_options->at("integrator") == "bdf1";
+  const auto own = scene_of(s, name, "");
+  const std::string integrator = own->method_options->at("integrator");
   for (const std::string& solver : s.baselines)
     runs.push_back(
         {fmt::format("implicit {}", solver),
          std::make_unique<Simulation>(scene_of(
              s, name,
-             fmt::format(
-                 R"(/method={{"type": "implicit", "integrator": "{}", "solver": "{}", "tolerance_relative": {}}})",
-                 dynamic ? "bdf1" : "quasistatic", solver, s.tolerance))),
-         {},
-         {},
-         {},
-         {},
-         {},
-         {}});
+             fmt::format(R"(/method={{"type": "implicit", "integrator": "{}", "solver": "{}",
+                            "tolerance_relative": {}, "body_contact": {}}})",
+                         integrator, solver, s.tolerance, own->method_options->at("body_contact").dump())))});
   std::vector<std::string> variants;
   for (const double radius : s.radii) variants.push_back(fmt::format("/method/radius={}", radius));
   if (variants.empty()) variants.push_back("");
-  for (const std::string& variant : variants) {
-    Settings own = s;
-    own.set.push_back(fmt::format("/method/tolerance_relative={}", s.tolerance));
-    const auto scene = scene_of(own, name, variant);
-    runs.push_back({fmt::format("condense {}", scene->method_options->at("radius").dump()),
-                    std::make_unique<Simulation>(scene, preparation),
-                    {},
-                    {},
-                    {},
-                    {},
-                    {},
-                    {}});
-  }
-  const Simulation& first = *runs[0].simulation;
-  double size = 0;
-  for (int axis = 0; axis < 3; ++axis) {
-    double low = 1e300, high = -1e300;
-    for (const Vec3& x : first.model().mesh.rest) {
-      low = std::min(low, x[axis]);
-      high = std::max(high, x[axis]);
+  for (const std::string& variant : variants)
+    for (const bool pcg : {false, true}) {
+      if (pcg && !s.pcg) continue;
+      Settings with = s;
+      with.set.push_back(fmt::format("/method/tolerance_relative={}", s.tolerance));
+      if (pcg) with.set.push_back(R"(/method/solver="pcg")");
+      const auto scene = scene_of(with, name, variant);
+      runs.push_back(
+          {fmt::format("condense {}{}", scene->method_options->at("radius").dump(), pcg ? " pcg" : ""),
+           std::make_unique<Simulation>(scene, Preparation{{}, user_cache_folder()}), true, pcg});
     }
-    size = std::max(size, high - low);
+  return runs;
+}
+
+void step_run(Run& run, Frame& frame) {
+  const double start = now();
+  const StepReport r = run.simulation->step();
+  frame.seconds = now() - start;
+  frame.done = true;
+  frame.iterations = static_cast<double>(r.iterations);
+  const auto extra = [&](const char* key, double otherwise) {
+    return r.extra.count(key) ? r.extra.at(key) : otherwise;
+  };
+  frame.share = extra("full_share", 1);
+  frame.pcg = extra("pcg_iterations", 0);
+  for (const auto& [phase, seconds] : r.phases) run.phases[phase] += seconds;
+}
+
+void compare_frame(const Model& model, const VecX& x, const VecX& reference, double size, Frame& frame) {
+  double moved = 0;
+  for (Index i = 0; i < model.nodes(); ++i) {
+    frame.error = std::max(frame.error, (node(x, i) - node(reference, i)).norm() / size);
+    moved += (node(reference, i) - model.mesh.rest[at(i)]).squaredNorm();
   }
-  const std::int64_t steps = s.steps > 0 ? s.steps : first.total_steps();
-  for (std::int64_t k = 0; k < steps; ++k) {
-    for (Run& run : runs) {
-      const double start = now();
-      const StepReport r = run.simulation->step();
-      run.seconds.push_back(now() - start);
-      run.iterations.push_back(static_cast<double>(r.iterations));
-      run.share.push_back(r.extra.count("full_share") ? r.extra.at("full_share") : 1.0);
-      const VecX &x = run.simulation->state().x, &reference = runs[0].simulation->state().x;
-      double worst = 0;
-      for (Index i = 0; i < first.model().nodes(); ++i)
-        worst = std::max(worst, (node(x, i) - node(reference, i)).norm());
-      run.error.push_back(worst / size);
-      run.rms.push_back((x - reference).norm() / std::sqrt(static_cast<double>(first.model().nodes())) /
-                        size);
-      for (const auto& [phase, seconds] : r.phases) run.phases[phase] += seconds;
+  const double apart = (x - reference).norm();
+  frame.rms = apart / std::sqrt(static_cast<double>(model.nodes())) / size;
+  frame.relative = moved > 0 ? apart / std::sqrt(moved) : 0;
+  frame.compared = true;
+}
+
+double longest_side(const std::vector<Vec3>& nodes) {
+  Vec3 low = nodes[0], high = nodes[0];
+  for (const Vec3& x : nodes) {
+    low = low.cwiseMin(x);
+    high = high.cwiseMax(x);
+  }
+  return (high - low).maxCoeff();
+}
+
+// All frames as numbers, and Figures 7 (error against full space) and 9 (time and share of full nodes).
+void write_frames(const Settings& s, const std::string& name, const std::vector<Run>& runs) {
+  Table table{{"frame"}, {}};
+  Plot error{name + ": error against full space", "frame", "relative error (L2)", false, true, {}},
+      time{name + ": time of a frame", "frame", "ms", false, true, {}},
+      share{name + ": share of nodes in full space", "frame", "%", false, false, {}};
+  for (const Run& run : runs) {
+    for (const char* what : {"ms", "full share", "error max", "error rms", "error L2"})
+      table.head.push_back(fmt::format("{} {}", run.name, what));
+    Plot::Line errors{run.name, {}}, times{run.name, {}}, shares{run.name, {}};
+    for (std::size_t k = 0; k < run.frames.size(); ++k) {
+      const Frame& f = run.frames[k];
+      if (!f.done) continue;
+      const auto x = static_cast<double>(k + 1);
+      times.points.emplace_back(x, 1e3 * f.seconds);
+      if (!run.condense) continue;
+      shares.points.emplace_back(x, 100 * f.share);
+      if (f.compared) errors.points.emplace_back(x, f.relative);
     }
-    if (k % 5 == 4) fmt::print(stderr, "{}: {} of {} frames\n", name, k + 1, steps);
+    time.lines.push_back(times);
+    if (!run.condense) continue;
+    error.lines.push_back(errors);
+    share.lines.push_back(shares);
   }
-  Table frames{{"frame"}, {}};
-  for (const Run& run : runs)
-    for (const char* what : {"ms", "full share", "error max", "error rms"})
-      frames.head.push_back(fmt::format("{} {}", run.name, what));
-  for (std::size_t k = 0; k < static_cast<std::size_t>(steps); ++k) {
+  for (std::size_t k = 0; k < runs[0].frames.size(); ++k) {
     std::vector<std::string> row{fmt::format("{}", k + 1)};
-    for (const Run& run : runs)
-      for (const double v : {1e3 * run.seconds[k], run.share[k], run.error[k], run.rms[k]})
-        row.push_back(number(v));
-    frames.rows.push_back(std::move(row));
+    for (const Run& run : runs) {
+      const Frame& f = run.frames[k];
+      for (const double v : {1e3 * f.seconds, f.share}) row.push_back(f.done ? number(v) : "");
+      for (const double v : {f.error, f.rms, f.relative}) row.push_back(f.compared ? number(v) : "");
+    }
+    table.rows.push_back(std::move(row));
   }
   std::filesystem::create_directories(s.folder);
   std::ofstream csv(s.folder + "/" + name + "-frames.csv");
-  csv << joined(frames.head, ",") << "\n";
-  for (const auto& row : frames.rows) csv << joined(row, ",") << "\n";
+  csv << row_of_csv(table.head);
+  for (const auto& row : table.rows) csv << row_of_csv(row);
+  error.write(s.folder, name + "-figure7");
+  time.write(s.folder, name + "-figure9-time");
+  share.write(s.folder, name + "-figure9-share");
+}
 
-  const auto mean = [](const std::vector<double>& v) {
-    double sum = 0;
-    for (const double x : v) sum += x;
-    return sum / static_cast<double>(v.size());
-  };
+template <class Value>
+double mean_of(const std::vector<Frame>& frames, Value&& value, bool compared = false) {
+  double sum = 0, count = 0;
+  for (const Frame& f : frames)
+    if (f.done && (f.compared || !compared)) {
+      sum += value(f);
+      ++count;
+    }
+  return sum / std::max(1.0, count);
+}
+
+// How many times as fast as `base`, in the frames that both have.
+double speed_up(const Run& base, const Run& run) {
+  double a = 0, b = 0;
+  for (std::size_t k = 0; k < run.frames.size(); ++k)
+    if (base.frames[k].done) {
+      a += base.frames[k].seconds;
+      b += run.frames[k].seconds;
+    }
+  return a / b;
+}
+
+void compare_scene(const Settings& s, const std::string& name, Table& solves, Table& table) {
+  std::vector<Run> runs = make_runs(s, name);
+  const Model& model = runs[0].simulation->model();
+  const double size = longest_side(model.mesh.rest);
+  const std::int64_t steps = s.steps > 0 ? s.steps : runs[0].simulation->total_steps();
+  Run& first = *std::find_if(runs.begin(), runs.end(), [](const Run& run) { return run.condense; });
+  for (std::int64_t k = 0; k < steps; ++k) {
+    const bool compared = s.every == 0 || k % s.every == s.every - 1;
+    State start;
+    if (s.every > 0 && compared) {
+      start = first.simulation->state();
+      start.memory = {};
+    }
+    for (Run& run : runs) {
+      Frame& frame = run.frames.emplace_back();
+      if (!run.condense && !compared) continue;
+      if (!run.condense && s.every > 0) run.simulation->restore(start);
+      step_run(run, frame);
+      if (compared)
+        compare_frame(model, run.simulation->state().x, runs[0].simulation->state().x, size, frame);
+    }
+    if (k % 5 == 4) fmt::print(stderr, "{}: {} of {} frames\n", name, k + 1, steps);
+  }
+  write_frames(s, name, runs);
   for (const Run& run : runs) {
-    if (run.name.rfind("condense", 0) != 0) {
-      newton.rows.push_back(
-          {name, run.name, number(1e3 * mean(run.seconds)), number(mean(run.iterations)), "", ""});
+    const double ms = 1e3 * mean_of(run.frames, [](const Frame& f) { return f.seconds; });
+    const double newton = mean_of(run.frames, [](const Frame& f) { return f.iterations; });
+    if (!run.condense) {
+      solves.rows.push_back({name, run.name, number(ms), number(newton), "", "", ""});
       continue;
     }
-    // Frames in which the subspace was alone.
-    double alone = 0, count = 0;
-    std::size_t slowest = 0;
-    for (std::size_t k = 0; k < run.seconds.size(); ++k) {
-      if (run.share[k] == 0) {
-        alone += run.seconds[k];
+    // Of the frames that full space has as well.
+    std::size_t k = 0;
+    for (std::size_t i = 0; i < run.frames.size(); ++i)
+      if (run.frames[i].compared &&
+          (!run.frames[k].compared || run.frames[i].seconds > run.frames[k].seconds))
+        k = i;
+    const Frame& slowest = run.frames[k];
+    double alone = 0, count = 0, per_solve = 0, most = 0, greatest = 0;
+    for (const Frame& f : run.frames) {
+      if (f.share == 0) {
+        alone += f.seconds;
         ++count;
       }
-      if (run.seconds[k] > run.seconds[slowest]) slowest = k;
+      most = std::max(most, f.pcg / std::max(1.0, f.iterations));
+      per_solve += f.pcg;
+      greatest = std::max(greatest, f.error);
     }
+    per_solve /= std::max(1.0, newton * static_cast<double>(run.frames.size()));
     std::string where;
     for (const auto& [phase, seconds] : run.phases)
       where += fmt::format("{}{} {:.3g}", where.empty() ? "" : ", ", phase,
                            1e3 * seconds / static_cast<double>(steps));
-    newton.rows.push_back({name, run.name, number(1e3 * mean(run.seconds)), number(mean(run.iterations)),
+    solves.rows.push_back({name, run.name, number(ms), number(newton),
+                           run.pcg ? fmt::format("{:.0f} / {:.0f}", most, per_solve) : "",
                            count > 0 ? number(1e3 * alone / count) : "-", where});
-    std::vector<std::string> row{name, fmt::format("{}", first.model().nodes()), run.name,
-                                 fmt::format("{:.1f} %", 100 * mean(run.share)),
-                                 fmt::format("{:.1f} %", 100 * run.share[slowest])};
+    if (run.pcg) continue;
     std::string averages, worst;
     for (const Run& base : runs) {
-      if (base.name.rfind("condense", 0) == 0) continue;
-      averages +=
-          fmt::format("{}{:.1f}", averages.empty() ? "" : " / ", mean(base.seconds) / mean(run.seconds));
-      worst +=
-          fmt::format("{}{:.1f}", worst.empty() ? "" : " / ", base.seconds[slowest] / run.seconds[slowest]);
+      if (base.condense) continue;
+      averages += fmt::format("{}{:.1f}", averages.empty() ? "" : " / ", speed_up(base, run));
+      worst += fmt::format("{}{:.1f}", worst.empty() ? "" : " / ", base.frames[k].seconds / slowest.seconds);
     }
-    double greatest = 0;
-    for (const double e : run.error) greatest = std::max(greatest, e);
-    row.insert(row.end(), {averages, worst, fmt::format("{:.2f} %", 100 * greatest),
-                           fmt::format("{:.2f} %", 100 * mean(run.rms))});
-    table.rows.push_back(std::move(row));
+    table.rows.push_back(
+        {name, fmt::format("{}", model.nodes()), run.name,
+         fmt::format("{:.1f} %", 100 * mean_of(run.frames, [](const Frame& f) { return f.share; })),
+         fmt::format("{:.1f} %", 100 * slowest.share), averages, worst,
+         fmt::format("{:.2f} %", 100 * greatest),
+         fmt::format("{:.2f} %", 100 * mean_of(
+                                           run.frames, [](const Frame& f) { return f.rms; }, true))});
   }
 }
 
@@ -182,6 +272,9 @@ int main(int argc, char** argv) {
   app.add_option("--radius", s.radii, "Influence radii, one run each (default: the scene's)");
   app.add_option("--baselines", s.baselines, "Solvers of implicit; the first is the reference of errors");
   app.add_option("--steps", s.steps, "Frames (default: all)");
+  app.add_option("--every", s.every,
+                 "Full space only in every such frame, begun where condense is (default: runs of its own)");
+  app.add_flag("--pcg", s.pcg, "condense with conjugate gradients as well: their iterations are Table 1");
   app.add_option("--tolerance", s.tolerance, "Relative residual at which solves end, of all runs");
   app.add_option("--threads", thread_count, "Threads");
   CLI11_PARSE(app, argc, argv);
@@ -192,9 +285,11 @@ int main(int argc, char** argv) {
   Table table{{"scene", "nodes", "run", "full, mean", "full, slowest frame",
                "speed-up, mean (" + ratios + ")", "in its slowest frame", "error, max", "rms"},
               {}};
-  Table newton{{"scene", "run", "ms a frame", "Newton iterations", "ms, subspace alone", "phases [ms]"}, {}};
-  for (const std::string& name : s.scenes) compare_scene(s, name, table, newton);
-  newton.write(s.folder, "table1");
+  Table solves{{"scene", "run", "ms a frame", "iterations", "of conjugate gradients, most / mean",
+                "ms, subspace alone", "phases [ms]"},
+               {}};
+  for (const std::string& name : s.scenes) compare_scene(s, name, solves, table);
+  solves.write(s.folder, "table1");
   table.write(s.folder, "table2");
   return 0;
 }

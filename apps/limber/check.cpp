@@ -94,8 +94,16 @@ int check(const CheckOptions& o) {
   for (const std::string& file : o.scenes) {
     try {
       const auto scene = std::make_shared<const Scene>(load_scene(scene_path(file), o.overrides));
-      Simulation simulation(scene, user_preparation(true));
+      Preparation preparation = user_preparation(o.run);
+      preparation.train = o.run;
+      std::string prepared;  // what the method says at the end, where it has something to train
+      if (!o.run)
+        preparation.progress = [&](std::string_view what, double share) {
+          if (share == 1) prepared = what;
+        };
+      Simulation simulation(scene, preparation);
       describe(*scene, simulation.model());
+      if (!prepared.empty()) fmt::print("  prepared: {}\n", prepared);
       for (const std::string& line : advice(simulation.model())) fmt::print("  note: {}\n", line);
       for (const std::string& notice : simulation.take_notices()) fmt::print("  note: {}\n", notice);
       if (o.run) wrong += run_tests(simulation);

@@ -2,10 +2,9 @@
 
 #include <limber/core/error.hpp>
 #include <limber/io/cursor.hpp>
+#include <limber/io/key_frames.hpp>
 
 #include <fmt/format.h>
-
-#include <Eigen/Geometry>
 
 #include <array>
 #include <cmath>
@@ -16,7 +15,6 @@ namespace limber::io {
 namespace {
 
 constexpr std::size_t kMostJoints = 10000;
-constexpr double kRestTurn = 1e-6;  // [rad]: a first frame that is the rest shape
 constexpr std::array<std::string_view, 6> kChannels{"Xposition", "Yposition", "Zposition",
                                                     "Xrotation", "Yrotation", "Zrotation"};
 
@@ -65,14 +63,6 @@ void read_joints(Cursor& in, Bvh& out) {
       in.fail(fmt::format("found {}, expected JOINT, End Site or }}", in_quotes(word)));
     }
   }
-}
-
-// The rotation vector of R that is nearest to another one: a turn may be any number of whole turns longer.
-Vec3 rotation_vector_near(const Mat3& R, const Vec3& other) {
-  const Eigen::AngleAxisd turn(R);
-  const double whole = 2 * std::numbers::pi;
-  const double k = std::round((other.dot(turn.axis()) - turn.angle()) / whole);
-  return (turn.angle() + k * whole) * turn.axis();
 }
 
 }  // namespace
@@ -133,25 +123,12 @@ std::vector<MotionKey> bvh_keys(const Bvh& file, const std::string& name, double
     throw Error(ErrorKind::kInput,
                 fmt::format("{} has no joint \"{}\"; expected one of {}", file.name, name, names));
   }
-  std::vector<MotionKey> out;
+  std::vector<KeyFrame> frames;
   const Vec3 origin = file.place(0, j);
-  Vec3 before = Vec3::Zero();
-  for (std::size_t f = 0; f < file.frames; f += every) {
-    MotionKey key;
-    key.t = start + static_cast<double>(f) * file.frame_time;
-    key.rotation = before = rotation_vector_near(file.rotation(f, j), before);
-    key.translation = scale * (file.place(f, j) - origin);
-    if (f == 0 && start > 0) out.push_back({});
-    if (f == 0 && !(start > 0) && key.rotation.norm() > kRestTurn)
-      throw Error(
-          ErrorKind::kInput,
-          fmt::format("the first frame of {} turns joint \"{}\" by {:.3g} degrees, but a bone begins in "
-                      "the rest shape; expected a start after time 0, 0.5 s say, until which it goes "
-                      "there",
-                      file.name, name, key.rotation.norm() * 180 / std::numbers::pi));
-    out.push_back(key);
-  }
-  return out;
+  for (std::size_t f = 0; f < file.frames; f += every)
+    frames.push_back({start + static_cast<double>(f) * file.frame_time, file.rotation(f, j),
+                      scale * (file.place(f, j) - origin)});
+  return keys_of_frames(frames, fmt::format("{} turns joint \"{}\"", file.name, name));
 }
 
 }  // namespace limber::io

@@ -1,8 +1,8 @@
 #include <limber/core/error.hpp>
-#include <limber/io/bvh.hpp>
 #include <limber/io/file.hpp>
 #include <limber/material/evaluate.hpp>
 #include <limber/material/lame.hpp>
+#include <limber/scene/bone_files.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/scene/method_spec.hpp>
 #include <limber/scene/read.hpp>
@@ -442,9 +442,13 @@ class References {
       if (!name.empty() && names.has(name))
         problem(pointer + "/name", fmt::format("the name \"{}\" is taken; names must differ", name));
       names.add(name);
+      if (bone.contains("bvh") && bone.contains("gltf"))
+        problem(pointer + "/gltf", "there are two files for the same motion; expected one of them");
       if (!bone.contains("motion") || !bone["motion"].is_array() || bone["motion"].empty()) return;
-      if (bone.contains("bvh"))
-        problem(pointer + "/bvh", "there are keys and a file for the same motion; expected one of them");
+      for (const char* format : {"bvh", "gltf"})
+        if (bone.contains(format))
+          problem(fmt::format("{}/{}", pointer, format),
+                  "there are keys and a file for the same motion; expected one of them");
       const Json& first = bone["motion"][0];
       const auto zero = [&](const char* key) {
         return !first.contains(key) || !first[key].is_array() ||
@@ -550,30 +554,6 @@ void settle_files(Json& resolved, const std::string& folder, const Marks& marks,
   });
 }
 
-// Keys of bones that are in motion files. Bones are the last constraints.
-void read_bone_files(const Json& resolved, const std::string& folder, const Marks& marks, Scene& scene,
-                     std::vector<Problem>& problems) {
-  const Json& bones = resolved["bones"];
-  std::map<std::string, io::Bvh> files;
-  const std::size_t first = scene.constraints.size() - bones.size();
-  for (std::size_t k = 0; k < bones.size(); ++k) {
-    const auto found = bones[k].find("bvh");
-    if (found == bones[k].end()) continue;
-    const std::string pointer = fmt::format("/bones/{}/bvh", k);
-    const std::string path =
-        (fs::path(folder) / (*found)["file"].get<std::string>()).lexically_normal().string();
-    try {
-      if (!files.count(path)) files.emplace(path, io::read_bvh(path, read_file(path, kMostRead)));
-      scene.constraints[first + k].motion =
-          io::bvh_keys(files.at(path), found->value("joint", bones[k]["name"].get<std::string>()),
-                       (*found)["start"].get<double>(), (*found)["scale"].get<double>(),
-                       (*found)["every"].get<std::size_t>());
-    } catch (const Error& e) {
-      problems.push_back({marks.find(pointer), pointer, e.what()});
-    }
-  }
-}
-
 // By file, in the order in which files were first mentioned, then by line.
 void in_order_of_files(std::vector<Problem>& problems) {
   std::vector<std::string> files;
@@ -675,7 +655,9 @@ LoadResult try_read_scene(std::string_view text, const std::string& path,
       result.scene = read_resolved(resolved, loader.marks);
       result.scene.file = path;
       result.scene.folder = folder;
-      read_bone_files(resolved, folder, loader.marks, result.scene, loader.problems);
+      read_bone_files(resolved, folder, result.scene, [&](const std::string& pointer, const char* message) {
+        loader.problems.push_back({loader.marks.find(pointer), pointer, message});
+      });
       check_settings(result.scene, loader.marks, loader.problems);
     }
   }

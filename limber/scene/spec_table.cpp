@@ -141,6 +141,13 @@ constexpr Entry kEntries[] = {
     {.path = "/bones/*/bvh/start", .type = kNumber, .unit = "s", .fallback = "0.5", .range = at_least(0), .text = "Time of the first frame; until then the bone goes there from the rest shape."},
     {.path = "/bones/*/bvh/scale", .type = kNumber, .fallback = "1", .range = above(0), .text = "Metres for the file's unit of length, of joints that change their place; counted from the first frame."},
     {.path = "/bones/*/bvh/every", .type = kInteger, .fallback = "1", .range = within(1, 100000), .text = "A key for every frame (1), every second one (2), and so on."},
+    {.path = "/bones/*/gltf", .type = kObject, .text = "A glTF 2.0 file instead of keys: the node animation in it, about the axes of its rest shape. Turns and places are against the node of the bone that carries it where that has one in the same file; of a bone without parent, against the ground. Use linear interpolation."},
+    {.path = "/bones/*/gltf/file", .type = kFile, .required = true, .text = "The file (.gltf, .glb)."},
+    {.path = "/bones/*/gltf/node", .type = kString, .aliases = "joint", .text = "Name of the node, or its number where it has none; the name of the bone when absent."},
+    {.path = "/bones/*/gltf/animation", .type = kString, .text = "Name of the animation, or its number where it has none; the first when absent."},
+    {.path = "/bones/*/gltf/start", .type = kNumber, .unit = "s", .fallback = "0.5", .range = at_least(0), .text = "Time at which the animation begins; until then the bone goes there from the rest shape."},
+    {.path = "/bones/*/gltf/scale", .type = kNumber, .fallback = "1", .range = above(0), .text = "Metres for the file's unit of length."},
+    {.path = "/bones/*/gltf/rate", .type = kNumber, .unit = "1/s", .fallback = "30", .range = above(0), .text = "Keys for each second of the animation."},
     {.path = "/bones/*/interpolation", .type = kEnum, .fallback = "\"smooth\"", .values = "smooth linear", .text = "Between keys: smooth has zero speed at the keys."},
 
     {.path = "/forces", .type = kArray, .fallback = "[]", .aliases = "loads", .text = "Forces besides gravity."},
@@ -255,7 +262,7 @@ constexpr Entry kEntries[] = {
     {.path = "/gears/*/ratio", .type = kNumber, .fallback = "1", .text = "Motion of a per motion of b; -1: two equal gear wheels that mesh."},
     {.path = "/gears/*/offset", .type = kNumber, .unit = "rad, m", .text = "Position of a where b is at zero; as at the start when absent."},
 
-    {.path = "/attachments", .type = kArray, .fallback = "[]", .text = "Nodes of soft bodies that move with links: muscles on bones. For vanilla, conjac and cloth."},
+    {.path = "/attachments", .type = kArray, .fallback = "[]", .text = "Nodes of soft bodies that move with links: muscles on bones. For vanilla, conjac, cloth, and condense, for which such links are bones."},
     {.path = "/attachments/*", .type = kObject, .text = "Some nodes of one body on one link."},
     {.path = "/attachments/*/link", .type = kString, .required = true, .text = "Name of the link."},
     {.path = "/attachments/*/body", .type = kString, .text = "Name of the body; may be absent when there is only one."},

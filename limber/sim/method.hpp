@@ -23,6 +23,9 @@ struct Preparation {
   // Folder where a method may keep what takes long to make, by a name that holds a hash of all that it was
   // made from. Empty: nowhere.
   std::filesystem::path cache = {};
+  // False: what takes long and is not in the cache is left out. make() then says what is wrong with model and
+  // options; its stepper is not asked for steps.
+  bool train = true;
 
   void say(std::string_view what, double share) const {
     if (progress) progress(what, share);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the scenes of subspace condensation: capsule, hand and character, and the shapes of the last two.
+"""Writes the scenes of subspace condensation: capsule, hand, character and giant, and the shapes of all but the first.
 
 Bodies are round cones (docs/meshes.md); bones are the axes of the cones, cut short at the joints."""
 import math
@@ -139,6 +139,83 @@ def character(name, tets, rho, tests):
         "output": {"every": 2, "fields": ["displacement"]}}, tests)
 
 
+# A giant walks on the spot, stands, and pats its belly. 52 bones: fingers, toes, tail, jaw and ears are bones too.
+# `fingers`: without them it has 32, and a coarse mesh will do.
+def giant(name, tets, rho, poses, tests, fingers=True):
+    hips, belly, chest, neck, crown = (0, 1.1, 0), (0.02, 1.4, 0), (0, 1.75, 0), (0, 2.1, 0), (0.05, 2.5, 0)
+    cones = [(hips, belly, 0.36, 0.42), (belly, chest, 0.42, 0.4), (chest, neck, 0.36, 0.2), (neck, crown, 0.24, 0.27),
+             ((0.12, 1.38, 0), (0.2, 1.38, 0), 0.34, 0.3), ((0.1, 2.28, 0), (0.24, 2.22, 0), 0.17, 0.13)]
+    step = lambda angle, offset=0.0, axis=2: [
+        (t, tuple((a if k == axis else 0) for k in range(3)))
+        for t, a in ((0, 0), (0.25, angle + offset), (0.75, offset - angle), (1.25, angle + offset), (1.75, offset - angle),
+                     (2, 0))]
+    pat = lambda *turn: [(2.2, (0, 0, 0)), (2.9, turn), (3.1, tuple(round(0.95 * a, 4) for a in turn)), (3.4, turn),
+                         (4.0, (0, 0, 0))]
+    bones = [bone("pelvis", hips, belly, 0.16, cut=(0, 0.45)), bone("belly", belly, chest, 0.12, "pelvis", (0.2, 0.3)),
+             bone("front", (0.05, 1.38, 0), (0.3, 1.38, 0), 0.06, "belly", (0.4, 0.3)),
+             bone("chest", chest, neck, 0.14, "belly", (0.15, 0.35), step(0.08, axis=1)),
+             bone("neck", neck, (0.02, 2.25, 0), 0.08, "chest", (0.2, 0.2), step(-0.06, axis=1)),
+             bone("head", (0.02, 2.25, 0), crown, 0.11, "neck", (0.3, 0.1)),
+             bone("jaw", (0.1, 2.26, 0), (0.24, 2.2, 0), 0.05, "head", (0.3, 0.0), step(0.05))]
+    for side, z in (("left", 1), ("right", -1)):
+        ear = ((-0.02, 2.62, 0.17 * z), (-0.05, 2.85, 0.28 * z))
+        cones.append((ear[0], ear[1], 0.1, 0.06))
+        bones.append(bone(side + "-ear", ear[0], ear[1], 0.03, "head", (0.4, 0.1), step(0.15, axis=0)))
+        clavicle, shoulder, elbow, wrist = (0, 1.9, 0.12 * z), (0, 1.88, 0.42 * z), (0.05, 1.5, 0.85 * z), (0.12, 1.12, 1.12 * z)
+        palm = (0.16, 0.96, 1.2 * z)
+        cones += [(clavicle, shoulder, 0.22, 0.2), (shoulder, elbow, 0.18, 0.15), (elbow, wrist, 0.15, 0.11),
+                  (wrist, palm, 0.11, 0.11)]
+        right = z < 0
+        bones += [bone(side + "-clavicle", clavicle, shoulder, 0.06, "chest", (0.3, 0.35)),
+                  bone(side + "-arm", shoulder, elbow, 0.06, side + "-clavicle", (0.3, 0.25),
+                       step(-0.3 * z) + (pat(-0.49, 0.08, 1.2) if right else [])),
+                  bone(side + "-forearm", elbow, wrist, 0.05, side + "-arm", (0.25, 0.25),
+                       step(-0.15 * z) + (pat(-1.04, 0.76, -0.92) if right else [])),
+                  bone(side + "-hand", wrist, palm, 0.045, side + "-forearm", (0.35, 0.0), step(0.1 * z))]
+        along = [b - a for a, b in zip(wrist, palm)]
+        size = math.sqrt(sum(a * a for a in along))
+        along = [a / size for a in along]
+        for k, finger in enumerate(("index", "middle", "ring", "little") if fingers else ()):
+            a = [palm[0] + 0.125 * (1.5 - k) / 1.5, palm[1] + 0.08 * along[1], palm[2] + 0.08 * along[2]]
+            b, c = ([p + s * d for p, d in zip(a, along)] for s in (0.13, 0.25))
+            a, b, c = ([round(v, 4) for v in p] for p in (a, b, c))
+            cones += [(a, b, 0.042, 0.038), (b, c, 0.038, 0.032)]
+            bones += [bone("%s-%s-1" % (side, finger), a, b, 0.017, side + "-hand", (0.35, 0.2), step(0.1 * z, 0.1 * z, 0)),
+                      bone("%s-%s-2" % (side, finger), b, c, 0.016, "%s-%s-1" % (side, finger), (0.3, 0.0))]
+        if fingers:
+            a = [round(v, 4) for v in (palm[0] + 0.13, palm[1] + 0.06, palm[2])]
+            b, c = ([round(p + s * d, 4) for p, d in zip(a, (0.7, -0.6, 0.35 * z))] for s in (0.1, 0.2))
+            cones += [(palm, a, 0.08, 0.05), (a, b, 0.048, 0.043), (b, c, 0.043, 0.036)]
+            bones += [bone(side + "-thumb-1", a, b, 0.018, side + "-hand", (0.35, 0.2), step(0.1, axis=1)),
+                      bone(side + "-thumb-2", b, c, 0.017, side + "-thumb-1", (0.3, 0.0))]
+        hip, knee, ankle, ball, toe = ((0, 0.98, 0.24 * z), (0.03, 0.55, 0.27 * z), (0, 0.15, 0.28 * z), (0.22, 0.1, 0.29 * z),
+                                       (0.36, 0.09, 0.3 * z))
+        cones += [(hip, knee, 0.24, 0.18), (knee, ankle, 0.18, 0.15), (ankle, ball, 0.15, 0.13), (ball, toe, 0.13, 0.1)]
+        bones += [bone(side + "-thigh", hip, knee, 0.09, "pelvis", (0.35, 0.25), step(0.35 * z)),
+                  bone(side + "-shin", knee, ankle, 0.07, side + "-thigh", (0.25, 0.25), step(0.15 * z, -0.15)),
+                  bone(side + "-foot", ankle, ball, 0.06, side + "-shin", (0.3, 0.2)),
+                  bone(side + "-toes", ball, toe, 0.05, side + "-foot", (0.3, 0.0), step(0.1 * z, 0.1))]
+    spine = [(-0.3 - 0.19 * k, round(1.0 - 0.11 * k + 0.012 * k * k, 4), 0) for k in range(8)]
+    for k in range(7):
+        ra, rb = (round(0.2 - 0.02 * j, 4) for j in (k, k + 1))
+        cones.append((spine[k], spine[k + 1], ra, rb))
+        bones.append(bone("tail-%d" % (k + 1), spine[k], spine[k + 1], round(0.4 * rb, 4), "tail-%d" % k if k else "pelvis",
+                          (0.3, 0.2), step(0.12, axis=1)))
+    assert len(bones) == (52 if fingers else 32)
+    write_shape(os.path.join(HERE, name), tets, 0.05, cones)
+    write(name, {
+        "description": f"A giant on {len(bones)} bones walks on the spot, then pats its belly: a hand and the belly touch, which no "
+                       "training pose knows of.",
+        "time": {"step": 0.033333333333333333, "end": 4},
+        "gravity": [0, 0, 0],
+        "method": {"type": "condense", "poses": poses, "modes": 40, "radius": rho, "body_contact": True},
+        "contact": {"friction": 0},
+        "bodies": [{"name": "giant", "mesh": name + ".shape",
+                    "material": {"model": "stable-neo-hookean", "young": 1e5, "poisson": 0.4}}],
+        "bones": bones,
+        "output": {"every": 1, "fields": ["displacement"]}}, tests)
+
+
 if __name__ == "__main__":
     capsule("capsule", 0.25, 0.011, {"steps": 24, "elastic_energy": [35.67, 0.36], "inverted": 0})
     capsule("capsule-0.08", 0.08, 0.011, {"steps": 24, "elastic_energy": [35.67, 0.36], "inverted": 0})
@@ -147,3 +224,5 @@ if __name__ == "__main__":
     character("character-small", 9000, 0.1, {"steps": 66, "elastic_energy": [1014.6, 10], "inverted": 0})
     hand("hand", 458000, 0.09, {"steps": 12, "elastic_energy": [27.88, 0.28], "inverted": 0}, squeeze=0.14)
     character("character", 123000, 0.15, {"steps": 30, "elastic_energy": [29.25, 0.29], "inverted": 0})
+    giant("giant", 611000, 0.048, 24, {"steps": 12, "inverted": 0})
+    giant("giant-small", 20000, 0.06, 24, {"steps": 86, "elastic_energy": [466.4, 4.7], "inverted": 0}, fingers=False)

@@ -15,7 +15,7 @@ def scenes():
 
 # Two to eight seconds each; armadillo.json stands for them, and snail, candy, pendulum and cantilever for mixed.
 LONG = re.compile(r"implicit/armadillo-|implicit/bar-|mixed/(quadruped|crab|swordsman|octobot)|rigidify/(forest|pachinko|wheel)|"
-                  r"condense/(capsule|capsule-0.08|character|hand).json")
+                  r"condense/(capsule|capsule-0.08|character|giant|hand).json")
 
 
 def tests_of(path):

@@ -37,6 +37,17 @@ class Train(unittest.TestCase):
                 self.assertEqual(run.returncode, 0, run.stderr)
                 self.assertNotIn("training", run.stderr)
 
+    def test_check_does_not_train(self):
+        with tempfile.TemporaryDirectory() as cache:
+            words = ["check", SCENE, "--set", "/method/poses=5000"]  # hours
+            done = self.limber(*words, cache=cache)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("prepared: not yet", done.stdout)
+            self.assertEqual([name for name in os.listdir(cache) if name.startswith("condense")], [])
+            self.limber("train", SCENE, *COARSE, cache=cache)
+            done = self.limber("check", SCENE, *COARSE, cache=cache)
+            self.assertIn("prepared: subspace from the cache", done.stdout)
+
     def test_body_that_its_bones_do_not_hold(self):
         """So coarse that all fixed nodes are on the axis, about which the body is free to turn."""
         with tempfile.TemporaryDirectory() as cache:

@@ -44,6 +44,13 @@ struct Solve {
   std::vector<std::uint8_t> nothing() const { return std::vector<std::uint8_t>(at(t.model.nodes()), 0); }
 };
 
+std::string ids_of(const std::vector<std::uint8_t>& region) {
+  std::string out;
+  for (std::size_t i = 0; i < region.size(); ++i)
+    if (region[i]) out += fmt::format("{}{}", out.empty() ? "" : ",", i);
+  return out;
+}
+
 TEST(Condense, GradientOfTheHybridEnergy) {
   Solve s(bends(), kUnseen);
   const Eigen::Index r = s.t.subspace.columns();
@@ -136,6 +143,27 @@ TEST(Condense, LargeRegionKeepsItsCoordinates) {
   EXPECT_LT(max_distance(s.system.positions(), t.full_solution(kUnseen)), 1e-3);
 }
 
+// The same in a run: where too few points are left, a step takes all elements and says so.
+TEST(Condense, StepsGuardAgainstTooFewPoints) {
+  const Trained& t = bends();
+  const auto run = [&](double share) {
+    return Simulation(
+        capsule_scene(fmt::format(R"({{"type": "condense", "modes": 11, "least_spread": 1e-9, "radius": 0,
+          "full_share": 0.95, "full": [{{"nodes": {{"ids": [{}]}}, "from": 0.5}}]}})",
+                                  ids_of(t.nearest(kFlank, share)))),
+        with_cache());
+  };
+  Simulation guarded = run(0.8), small = run(0.1);
+  Simulation full(capsule_scene(R"({"type": "implicit", "integrator": "quasistatic"})"));
+  for (int k = 0; k < 4; ++k) {
+    const StepReport r = guarded.step(), other = small.step();
+    full.step();
+    EXPECT_EQ(r.fallbacks.count("exact_subspace_energy"), k >= 1 ? 1u : 0u) << k;
+    EXPECT_EQ(other.fallbacks.count("exact_subspace_energy"), 0u) << k;
+    EXPECT_LT(max_distance(guarded.state().x, full.state().x), 1e-3) << k;
+  }
+}
+
 TEST(Condense, AllNodesFullIsTheFullSolution) {
   const Trained& t = bends();
   Solve s(t, kUnseen);
@@ -185,13 +213,6 @@ VecX dented(const std::string& method) {
   Simulation run(std::make_shared<const Scene>(read_scene(text, "capsule.json")), with_cache());
   for (int k = 0; k < 5; ++k) run.step();
   return run.state().x;
-}
-
-std::string ids_of(const std::vector<std::uint8_t>& region) {
-  std::string out;
-  for (std::size_t i = 0; i < region.size(); ++i)
-    if (region[i]) out += fmt::format("{}{}", out.empty() ? "" : ",", i);
-  return out;
 }
 
 std::string with_region(double share, const std::string& more = "") {

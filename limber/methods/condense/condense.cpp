@@ -1,5 +1,6 @@
 // The step of subspace condensation:
 //
+//   0  links that are bones take their step; they drive the flesh and do not feel it
 //   1  skin the body in the pose of the step's end                                    (Eq. 13)
 //   2  ask the oracles for the region V_f                                             (section 4.2)
 //   3  where it shrinks: fit the subspace to what was full; where it changes: plans, pattern, anchor
@@ -10,6 +11,8 @@
 #include <limber/core/error.hpp>
 #include <limber/linalg/dense.hpp>
 #include <limber/linalg/tall.hpp>
+#include <limber/methods/common/link_coupling.hpp>
+#include <limber/methods/common/link_report.hpp>
 #include <limber/methods/common/system.hpp>
 #include <limber/methods/condense/hybrid_system.hpp>
 #include <limber/methods/condense/memory.hpp>
@@ -19,6 +22,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -41,10 +45,16 @@ class Condense final : public Stepper {
         subspace_(train_subspace(model, skeleton_, skinning_, training_poses(model, skeleton_, options_),
                                  options_, preparation)),
         oracle_(model, skeleton_, options_),
-        system_(model, skeleton_, subspace_, options_, [this, &model](double t, SkinnedBody& out) {
-          skinning_.pose(bone_poses(*model.scene, skeleton_, t), out);
-        }) {
+        system_(model, skeleton_, subspace_, options_,
+                [this, &model](double t, const VecX& joints, SkinnedBody& out) {
+                  skinning_.pose(bone_poses(model, skeleton_, t, joints), out);
+                }) {
+    if (model.articulation) links_.emplace(model);
     free_ = static_cast<Index>(std::count(skeleton_.bone_of_node.begin(), skeleton_.bone_of_node.end(), -1));
+    if (subspace_.columns() == 0) {
+      preparation.say("not yet: `limber train` makes its subspace, or `limber run` when it begins", 1);
+      return;
+    }
     preparation.say(
         fmt::format("{}: {} columns, {} cubature points; error of their forces {:.2g} %, of unseen "
                     "ones {:.2g} %",
@@ -53,13 +63,15 @@ class Condense final : public Stepper {
         1);
   }
 
-  StepReport step(const Model& model, State& state, const StepInput& in) override {
+  StepReport step(const Model& model, State& state, const StepInput& script) override {
     StepReport report;
     clock_.reset();
     switches_ = {};
     CondenseMemory& memory = begin(model, state);
+    const VecX joints = state.joint_q;
+    const StepInput& in = links_ ? with_links(state, script) : script;
     system_.begin_step();
-    skin(model, in);
+    skin(model, in, joints, state.joint_q);
     const std::vector<std::uint8_t> before = memory.full;
     std::vector<std::uint8_t> region;
     {
@@ -110,6 +122,7 @@ class Condense final : public Stepper {
     report.symbolic_analyses = system_.solver().stats().analyses;
     if (!solved.converged) return fail(report, solved.why);
     finish(model, in, state, memory);
+    if (links_) report_links(*model.articulation, links_->outcome(), in.h, report);
     count_switches(before, memory.full);
     describe(model, state, in, solved, report);
     report.phases = clock_.phases();
@@ -118,6 +131,7 @@ class Condense final : public Stepper {
 
   MethodFields fields(const Model& model, const State& state) const override {
     MethodFields f;
+    if (links_) f = link_fields(*model.articulation, links_->outcome());
     const CondenseMemory* m = memory_of<CondenseMemory>(state);
     std::vector<double> full(at(model.nodes()), 0.0);
     if (m && m->full.size() == full.size()) std::copy(m->full.begin(), m->full.end(), full.begin());
@@ -180,25 +194,40 @@ class Condense final : public Stepper {
     if (options_.dynamics) memory.local_velocity = VecX::Zero(3 * model.nodes());
     // A body that starts elsewhere than in the rest shape: the nearest shape of the subspace.
     SkinnedBody start;
-    skinning_.pose(bone_poses(*model.scene, skeleton_, state.t), start);
+    skinning_.pose(bone_poses(model, skeleton_, state.t, state.joint_q), start);
     const VecX weighted = model.mass.cwiseProduct(state.x - start.x);
     memory.q = reduced_force(subspace_, start, weighted) / subspace_.mean_mass;
     return memory;
   }
 
+  // The links' step, which the flesh has no part in, and the script with the attached nodes held as well.
+  const StepInput& with_links(State& state, const StepInput& script) {
+    auto phase = clock_.phase("links");
+    links_->begin(state, script);
+    const MatX& B = links_->B();
+    links_->step(VecX::Zero(B.rows()), MatX::Zero(B.rows(), B.cols()), script, state);
+    held_ = script;
+    held_.fixed = links_->held(script.fixed);
+    VecX x = state.x, v = state.v;
+    links_->place(state, x, v);
+    for (const Index d : links_->dofs()) held_.fixed_velocity[d] = (x[d] - state.x[d]) / script.h;
+    return held_;
+  }
+
   // The body in the poses of the step's start and end.
-  void skin(const Model& model, const StepInput& in) {
+  void skin(const Model& model, const StepInput& in, const VecX& joints_before, const VecX& joints) {
     auto phase = clock_.phase("skin");
-    const std::vector<BonePose> from = bone_poses(*model.scene, skeleton_, in.t),
-                                to = bone_poses(*model.scene, skeleton_, in.t + in.h);
+    const std::vector<BonePose> from = bone_poses(model, skeleton_, in.t, joints_before),
+                                to = bone_poses(model, skeleton_, in.t + in.h, joints);
     pose_moves_ = !std::equal(from.begin(), from.end(), to.begin(),
                               [](const BonePose& a, const BonePose& b) { return a.R == b.R && a.t == b.t; });
     // What was the end of the last step is the start of this one; of any other the numbers are the same.
-    if (after_time_ == in.t && after_.x.size() > 0)
+    if (after_time_ == in.t && after_.x.size() > 0 && after_joints_ == joints_before)
       std::swap(before_, after_);
     else
       skinning_.pose(from, before_);
     after_time_ = in.t + in.h;
+    after_joints_ = joints;
     if (pose_moves_)
       skinning_.pose(to, after_);
     else
@@ -332,6 +361,7 @@ class Condense final : public Stepper {
       HybridStep s;
       s.skin = &after_;
       s.t = in.t + in.h;
+      s.joints = state.joint_q;
       s.load = external_force(model, in);
       s.activation = in.activation;
       if (options_.dynamics) {
@@ -405,6 +435,7 @@ class Condense final : public Stepper {
     }
     state.v = (x - state.x) / in.h;
     state.x = x;
+    if (links_) links_->place(state);
     if (system_.q().size() > 0) memory.q = system_.q();
     system_.end_step(memory.factor);
   }
@@ -429,7 +460,7 @@ class Condense final : public Stepper {
     if (options_.solver == RegionSolver::kPcg) report.extra["pcg_iterations"] = solved.pcg;
     if (switches_.full_space > 0) report.fallbacks["full_space"] = switches_.full_space;
     if (switches_.exact_points > 0) report.fallbacks["exact_subspace_energy"] = switches_.exact_points;
-    report_energy(model, state, solved.elastic, report);
+    if (!links_) report_energy(model, state, solved.elastic, report);
     if (const BodyContact* bodies = system_.bodies()) {
       const BodyContact::Summary now = bodies->summary(state.x);
       report.extra["body_pairs"] = static_cast<double>(bodies->pairs().size());
@@ -457,12 +488,15 @@ class Condense final : public Stepper {
   const Subspace subspace_;
   const Oracle oracle_;
   HybridSystem system_;
+  std::optional<LinkCoupling> links_;
   Index free_ = 0;
   PhaseClock clock_;
 
   // Scratch of a step.
   SkinnedBody before_, after_;
   double after_time_ = -1;
+  VecX after_joints_;
+  StepInput held_;
   bool pose_moves_ = false, region_changed_ = false;
   VecX guess_, guess_q_;
   struct Switches {

@@ -35,6 +35,7 @@ namespace limber::condense {
 struct HybridStep {
   const SkinnedBody* skin = nullptr;  // at the end of the step
   double t = 0;                       // of the pose [s]
+  VecX joints;                        // of the pose, where links are bones
   VecX load;                          // on all nodes [N]
   double inertia = 0;                 // w [1/s^2]; 0: quasistatic
   VecX target;                        // x at which the inertial part is least; empty: quasistatic
@@ -53,8 +54,8 @@ struct NewtonReport {
   std::map<std::string, int> fallbacks;
 };
 
-// The skinned body at a time.
-using PoseAt = std::function<void(double t, SkinnedBody& out)>;
+// The skinned body at a time, with joints at these positions.
+using PoseAt = std::function<void(double t, const VecX& joints, SkinnedBody& out)>;
 
 class HybridSystem {
  public:

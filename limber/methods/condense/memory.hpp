@@ -12,6 +12,7 @@ namespace limber::condense {
 struct RegionFactor {
   VecX x;                // all nodes then [m]; empty: there is none
   double t = 0;          // of the pose [s]
+  VecX joints;           // of the pose, where links are bones
   double inertia = 0;    // weight of the masses [1/s^2]
   double stiffness = 1;  // of the elastic part
   std::vector<double> activation;
@@ -53,6 +54,7 @@ struct CondenseMemory {
     visitor("coupled", m.coupled);
     visitor("factor_x", m.factor.x);
     visitor("factor_t", m.factor.t);
+    visitor("factor_joints", m.factor.joints);
     visitor("factor_inertia", m.factor.inertia);
     visitor("factor_stiffness", m.factor.stiffness);
     visitor("factor_activation", m.factor.activation);

@@ -319,7 +319,7 @@ bool HybridSystem::recall(Run& run) {
   const RegionFactor& record = run.record;
   if (same_factor(made_from_, record)) return true;
   SkinnedBody skin;
-  pose_at_(record.t, skin);
+  pose_at_(record.t, record.joints, skin);
   const MatX Wb = q_.size() > 0 ? turned_rows(subspace_, skin, edge_nodes_) : MatX();
   VelocityMap Gp;
   if (points_) {
@@ -360,6 +360,7 @@ bool HybridSystem::make_factor(Run& run) {
     }
     record.x = x_;
     record.t = step_.t;
+    record.joints = step_.joints;
     record.inertia = step_.inertia;
     record.stiffness = stiffness_;
     record.activation = step_.activation;

@@ -54,9 +54,10 @@ void check_condense(const Json& scene, const MethodSpec::Report& problem) {
     const auto found = scene.find(key);
     return found != scene.end() && found->is_array() ? *found : none;
   };
-  if (list("bones").empty() && list("constraints").empty())
+  if (list("bones").empty() && list("constraints").empty() && list("attachments").empty())
     problem("/bones",
-            "\"condense\" moves bodies on a skeleton, and there is none: expected bones, or constraints");
+            "\"condense\" moves bodies on a skeleton, and there is none: expected bones, constraints, or "
+            "attachments to links");
   const Json& holds = list("constraints");
   for (std::size_t c = 0; c < holds.size(); ++c) {
     if (!holds[c].is_object()) continue;
@@ -130,7 +131,8 @@ constinit const Method condense_method{
              .summary =
                  "subspace condensation: a trained subspace on a skeleton, full space where things touch",
              .entries = kCondenseEntries,
-             .can = {.obstacles = true,
+             .can = {.links = true,
+                     .obstacles = true,
                      .body_contact = true,
                      .plane = false,
                      .cuts = false,

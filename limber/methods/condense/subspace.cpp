@@ -5,16 +5,12 @@
 #include <limber/core/parallel.hpp>
 #include <limber/linalg/dense.hpp>
 #include <limber/linalg/tall.hpp>
-#include <limber/methods/common/system.hpp>
 #include <limber/methods/condense/force_samples.hpp>
-#include <limber/methods/condense/hybrid_system.hpp>
 #include <limber/reduction/linear_modes.hpp>
 #include <limber/reduction/seeded_numbers.hpp>
-#include <limber/sim/script.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -22,165 +18,9 @@
 namespace limber::condense {
 namespace {
 
-constexpr std::uint64_t kTrainingVersion = 2;  // to be raised when the same input trains another subspace
-constexpr double kPoseTolerance = 1e-7;        // of the static solutions
-constexpr double kPoseAccuracy = 1e-9;         // times stiffness and size: forces that nobody sees
-constexpr int kPoseIterations = 500;
 constexpr double kRoom = 1e8;         // numbers: forces of elements that cubature is chosen from
 constexpr double kNewMode = 1e-3;     // of a vibration mode's length that must be new
 constexpr double kLeastNoise = 0.03;  // of the greatest spread: coordinates that no pose moves get that
-
-std::span<const double> numbers_of(const MatX& m) { return {m.data(), static_cast<std::size_t>(m.size())}; }
-
-void add_poses(InputHash& hash, const std::vector<BonePose>& bones) {
-  for (const BonePose& b : bones) hash.bytes(b.R.data(), sizeof b.R).bytes(b.t.data(), sizeof b.t);
-}
-
-// All that a static solution depends on but the pose.
-InputHash body_hash(const Model& model, const Skeleton& skeleton, const CondenseOptions& o) {
-  InputHash hash;
-  hash.number(kTrainingVersion).numbers(std::span<const Vec3>(model.mesh.rest));
-  hash.numbers(std::span<const Tet>(model.mesh.elements));
-  hash.numbers(std::span<const Index>(skeleton.bone_of_node)).number(o.linear_skinning);
-  for (const ElementMaterial& m : model.mesh.material) {
-    hash.number(m.model).number(m.young).number(m.poisson).number(m.density).number(m.fibre);
-    hash.number(m.fibre_stiffness).bytes(m.fibre_direction.data(), 3 * sizeof(double));
-  }
-  return hash;
-}
-
-bool same_pose(const std::vector<BonePose>& a, const std::vector<BonePose>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), [](const BonePose& p, const BonePose& q) {
-    return (p.R - q.R).norm() < 1e-9 && (p.t - q.t).norm() < 1e-9;
-  });
-}
-
-// A body that is fixed along one line can turn about it. Conjugate directions do not see that, so it is
-// looked for: throws Error(kInput).
-void check_held(const Model& model, const Skeleton& skeleton) {
-  std::vector<Index> root(at(model.nodes()));
-  std::iota(root.begin(), root.end(), 0);
-  const auto root_of = [&](Index i) {
-    while (root[at(i)] != i) i = root[at(i)] = root[at(root[at(i)])];
-    return i;
-  };
-  for (const Tet& t : model.mesh.elements)
-    for (const Index i : t)
-      if (i >= 0) root[at(root_of(i))] = root_of(t[0]);
-  std::map<Index, std::vector<Vec3>> fixed;  // of each connected piece
-  for (Index i = 0; i < model.nodes(); ++i)
-    if (skeleton.bone_of_node[at(i)] >= 0) fixed[root_of(i)].push_back(model.mesh.rest[at(i)]);
-  for (const auto& piece : fixed) {
-    const std::vector<Vec3>& x = piece.second;
-    const auto far = std::max_element(x.begin(), x.end(), [&](const Vec3& a, const Vec3& b) {
-      return (a - x[0]).squaredNorm() < (b - x[0]).squaredNorm();
-    });
-    const Vec3 along = (*far - x[0]).stableNormalized();
-    if (std::all_of(x.begin(), x.end(), [&](const Vec3& p) {
-          return (p - x[0] - along.dot(p - x[0]) * along).norm() < 1e-6 * model.size;
-        }))
-      throw Error(ErrorKind::kInput,
-                  fmt::format("the {} nodes that bones hold are on one line, about which the body is free to "
-                              "turn: expected bones with a greater radius, or a finer mesh",
-                              x.size()));
-  }
-}
-
-// Static solutions of the whole body: the hybrid energy when all nodes are full. Each pose has a factor of
-// its own, so that it is the same whether those before it were solved just now or long ago.
-class PoseSolver {
- public:
-  PoseSolver(const Model& model, const Skeleton& skeleton, const CondenseOptions& o)
-      : model_(model), options_(pose_options(model, o)), system_(model, skeleton, none_, options_, {}) {
-    system_.set_region(std::vector<std::uint8_t>(at(model.nodes()), 1), false);
-  }
-
-  // Moves x to equilibrium; false: not found.
-  bool solve(const StepInput& in, const SkinnedBody& skin, VecX& x) {
-    HybridStep step;
-    step.skin = &skin;
-    step.load = external_force(model_, in);
-    step.activation = in.activation;
-    system_.pose(std::move(step), x, {});
-    RegionFactor factor;
-    PhaseClock clock;
-    system_.begin_step();
-    if (!system_.solve(factor, clock).converged) return false;
-    x = system_.positions();
-    return true;
-  }
-
- private:
-  static CondenseOptions pose_options(const Model& model, const CondenseOptions& o) {
-    CondenseOptions out;
-    out.linear_skinning = o.linear_skinning;
-    out.relative = kPoseTolerance;
-    double young = 0;
-    for (const ElementMaterial& m : model.mesh.material) young = std::max(young, m.young);
-    out.absolute = kPoseAccuracy * young * model.size * model.size;
-    out.max_iterations = kPoseIterations;
-    return out;
-  }
-
-  const Model& model_;
-  const Subspace none_;
-  const CondenseOptions options_;
-  HybridSystem system_;
-};
-
-// Static solutions in the skinned frame, one column a pose that has one.
-MatX solve_poses(const Model& model, const Skeleton& skeleton, const BoneSkinning& skinning,
-                 std::span<const TrainingPose> poses, const CondenseOptions& o,
-                 const Preparation& preparation, std::vector<std::size_t>& solved) {
-  const InputHash body = body_hash(model, skeleton, o);
-  std::optional<PoseSolver> solver;
-  Script script(model);
-  State state = initial_state(model);
-  MatX all(3 * model.nodes(), static_cast<Eigen::Index>(poses.size()));
-  VecX before = VecX::Zero(all.rows());
-  SkinnedBody skin;
-  for (std::size_t k = 0; k < poses.size(); ++k) {
-    preparation.say(fmt::format("training the subspace: pose {} of {}", k + 1, poses.size()),
-                    0.8 * static_cast<double>(k) / static_cast<double>(poses.size()));
-    state.t = poses[k].t;
-    StepInput in = script.at(state, model.scene->h);
-    if (poses[k].restart) before.setZero();
-    InputHash hash = body;
-    add_poses(hash, poses[k].bones);
-    hash.numbers(numbers_of(in.force)).bytes(in.gravity.data(), sizeof in.gravity);
-    hash.numbers(std::span<const double>(in.activation)).numbers(numbers_of(before));
-    CachedMatrices stored;
-    if (load_cached(preparation.cache, "condense-pose", hash.value(), stored) && stored.count("u") &&
-        stored["u"].size() == all.rows()) {
-      before = stored["u"];
-    } else {
-      if (!solver) solver.emplace(model, skeleton, o);
-      skinning.pose(poses[k].bones, skin);
-      VecX x(all.rows());
-      for (Index i = 0; i < model.nodes(); ++i)
-        node(x, i) = Vec3(node(skin.x, i)) + skin.R[at(i)] * Vec3(node(before, i));
-      if (!solver->solve(in, skin, x)) continue;
-      before = local_displacement(skin, x);
-      store_cached(preparation.cache, "condense-pose", hash.value(), {{"u", before}});
-    }
-    all.col(static_cast<Eigen::Index>(solved.size())) = before;
-    solved.push_back(k);
-  }
-  if (2 * solved.size() < poses.size())
-    throw Error(
-        ErrorKind::kInput,
-        fmt::format("a static solution was found for {} of {} training poses only: expected smaller steps "
-                    "between poses (method/poses), or bones that hold the body (nodes on one line let it "
-                    "turn about that line)",
-                    solved.size(), poses.size()));
-  if (solved.size() < poses.size())
-    preparation.say(
-        fmt::format("training the subspace: {} of {} poses have no static solution that was found and "
-                    "are left out",
-                    poses.size() - solved.size(), poses.size()),
-        0.8);
-  return all.leftCols(static_cast<Eigen::Index>(solved.size()));
-}
 
 // Singular vectors of the poses, by masses, and what is new of the vibration modes.
 void make_basis(const Model& model, const Skeleton& skeleton, const MatX& displacements,
@@ -293,39 +133,6 @@ void store_subspace(const Subspace& s, const std::filesystem::path& cache) {
 
 }  // namespace
 
-std::vector<TrainingPose> training_poses(const Model& model, const Skeleton& skeleton,
-                                         const CondenseOptions& o) {
-  const Scene& scene = *model.scene;
-  std::vector<TrainingPose> out;
-  // An animation that comes back has poses twice; where forces do not depend on time either, once is enough.
-  const auto add = [&](TrainingPose pose) {
-    const bool known = model.loads.empty() && scene.activations.empty() &&
-                       std::any_of(out.begin(), out.end(), [&](const TrainingPose& other) {
-                         return same_pose(other.bones, pose.bones);
-                       });
-    if (!known) out.push_back(std::move(pose));
-  };
-  if (!o.each_bone) {
-    for (Index k = 1; k <= o.poses; ++k) {
-      const double t = scene.end * k / o.poses;
-      add({bone_poses(scene, skeleton, t), t, out.empty()});
-    }
-    return out;
-  }
-  for (Index b = 0; b < skeleton.bones(); ++b) {
-    const std::vector<MotionKey>& keys = scene.constraints[skeleton.constraint[at(b)]].motion;
-    if (keys.empty()) continue;
-    const double first = keys.front().t, last = keys.back().t;
-    for (Index k = 1; k <= o.poses; ++k)
-      add({bone_poses(scene, skeleton, first + (last - first) * k / o.poses, b), 0, k == 1});
-  }
-  if (out.empty())
-    throw Error(ErrorKind::kInput,
-                "/method/training: found \"bones\", but no bone has a motion of its own; "
-                "expected keys (bones/N/motion), or \"animation\"");
-  return out;
-}
-
 VecX reduced_force(const Subspace& subspace, const SkinnedBody& skin, const VecX& f,
                    std::span<const std::uint8_t> skip) {
   MatX turned(f.size(), 1);
@@ -389,6 +196,7 @@ Subspace train_subspace(const Model& model, const Skeleton& skeleton, const Bone
     return out;
   out.cubature = {};
   check_held(model, skeleton);
+  if (!preparation.train) return out;
   std::vector<std::size_t> solved;
   const MatX displacements = solve_poses(model, skeleton, skinning, poses, o, preparation, solved);
   preparation.say("training the subspace: basis", 0.8);

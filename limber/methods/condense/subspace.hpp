@@ -5,10 +5,8 @@
 // whole body in some poses, pulled back by the skinning, and their singular vectors.
 #pragma once
 
-#include <limber/methods/condense/options.hpp>
-#include <limber/methods/condense/skeleton.hpp>
+#include <limber/methods/condense/training_poses.hpp>
 #include <limber/reduction/cubature.hpp>
-#include <limber/sim/method.hpp>
 
 #include <cstdint>
 #include <span>
@@ -29,15 +27,6 @@ struct Subspace {
 
   Index columns() const { return static_cast<Index>(U.cols()); }
 };
-
-// A pose to train with: bones, and the time whose forces the script lets act.
-struct TrainingPose {
-  std::vector<BonePose> bones;
-  double t = 0;         // [s]
-  bool restart = true;  // solved from the skinned shape; false: from the pose before it
-};
-std::vector<TrainingPose> training_poses(const Model& model, const Skeleton& skeleton,
-                                         const CondenseOptions& options);
 
 // U^T R^T f over the nodes where `skip` is 0 (empty: all); R of the skinned body. The same bits for any
 // number of threads.
