@@ -236,9 +236,8 @@ int main(int argc, char** argv) {
     std::vector<Index> half(input.elements.size() / 2);
     std::iota(half.begin(), half.end(), 0);
     fem::Plan plan;
-    row("  plan of one half: to make it", 1, [&](const VecX&) {
-      return 2 * fastest(repeats, [&] { plan = fem::make_plan(*elements, half); });
-    });
+    row("  plan of one half: to make it", 1,
+        [&](const VecX&) { return 2 * fastest(repeats, [&] { plan = fem::make_plan(*elements, half); }); });
     fem::Assembled part;
     for (int threads : {1, 2})
       row("  plan of one half: to assemble it", threads, [&](const VecX& x) {

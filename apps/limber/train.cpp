@@ -33,7 +33,8 @@ int train(const TrainOptions& o) {
     if (!quiet) fmt::print(stderr, "{:3.0f} %  {}\n", 100 * share, what);
   };
   const auto start = std::chrono::steady_clock::now();
-  const Simulation simulation(std::make_shared<const Scene>(load_scene(scene_path(o.scene), o.set)), preparation);
+  const Simulation simulation(std::make_shared<const Scene>(load_scene(scene_path(o.scene), o.set)),
+                              preparation);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   fmt::print("{}: the method \"{}\" is prepared ({:.1f} s); what can be kept of it is in {}\n",
              simulation.scene().name, simulation.scene().method, seconds, preparation.cache.string());

@@ -52,9 +52,10 @@ void green_strains(const Elements& elements, const VecX& x, std::vector<double>&
 void energy_densities(const Elements& elements, const VecX& x, std::span<const double> activation,
                       std::vector<double>& psi);  // [J/m^3]
 
-// |dE/dt|^2 (Frobenius) of the Green strain E, dE/dt = sym(F^T dF/dt), for nodes at x that move at v; one number an
-// element [1/s^2]. With x half way between two positions and v their difference over h this is the difference of their
-// strains over h, exactly: a rigid motion has none, however the element is deformed. Of cloth: in its plane.
+// |dE/dt|^2 (Frobenius) of the Green strain E, dE/dt = sym(F^T dF/dt), for nodes at x that move at v; one
+// number an element [1/s^2]. With x half way between two positions and v their difference over h this is the
+// difference of their strains over h, exactly: a rigid motion has none, however the element is deformed. Of
+// cloth: in its plane.
 void strain_rates(const Elements& elements, const VecX& x, const VecX& v, std::vector<double>& rate);
 // dS/dt with F = R S, from positions and velocities `v`, 3n [1/s] (ConJac, Eq. 17).
 void stretch_rates(const Elements& elements, const VecX& x, const VecX& v, std::vector<Mat3>& Sdot);

@@ -26,8 +26,8 @@ struct ElementData {
 // The 3x3 blocks of an element's stiffness, in this order: (0,0) (1,1) (2,2) (3,3) (1,0) (2,0) (3,0) (2,1)
 // (3,1) (3,2); the blocks above the diagonal are their transposes.
 inline constexpr int kElementBlocks = 10;
-// Of those between the nodes 1..3: row and column, counted from node 1, and place. (Not inline: kernels share no
-// symbols, tests/build/kernel_symbols.sh.)
+// Of those between the nodes 1..3: row and column, counted from node 1, and place. (Not inline: kernels share
+// no symbols, tests/build/kernel_symbols.sh.)
 constexpr int kPair[6][3] = {{0, 0, 1}, {1, 1, 2}, {2, 2, 3}, {1, 0, 7}, {2, 0, 8}, {2, 1, 9}};
 
 // Gradient of the shape function of node a + 1.

@@ -10,11 +10,12 @@ namespace limber::fem {
 Eigen::Matrix<double, 3, 4> shape_gradients(std::span<const Vec3> rest, const Tet& tet);
 
 // The sum over the directions of space of the material's stiffness at rest: the elastic energy Laplacian's
-// coefficient. For isotropic materials (4 mu + lambda) I with the constants that the model has at small strain.
+// coefficient. For isotropic materials (4 mu + lambda) I with the constants that the model has at small
+// strain.
 Mat3 laplacian_coefficient(const ElementMaterial& material);
 
-// L_ab = sum over elements of volume grad_a . D grad_b, for all pairs of nodes that share an element. Elements
-// are tetrahedra.
+// L_ab = sum over elements of volume grad_a . D grad_b, for all pairs of nodes that share an element.
+// Elements are tetrahedra.
 ScalarMatrix laplacian(const ElementInput& mesh, std::shared_ptr<const BlockPattern> pattern,
                        std::span<const Mat3> D);
 

@@ -34,8 +34,7 @@ class MeshMap final : public DeformationMap {
     parallel_for(points(), 1024, [&](std::ptrdiff_t e) {
       const auto k = static_cast<std::size_t>(e);
       Mat3 f = Mat3::Zero();
-      for (int a = 0; a < 4; ++a)
-        f.noalias() += node(u, elements_[k][a]) * gradients_[k].col(a).transpose();
+      for (int a = 0; a < 4; ++a) f.noalias() += node(u, elements_[k][a]) * gradients_[k].col(a).transpose();
       Eigen::Map<Mat3>(F.data() + 9 * k) = f;
     });
   }
@@ -44,7 +43,8 @@ class MeshMap final : public DeformationMap {
     parallel_for(pattern_->n, 512, [&](std::ptrdiff_t i) {
       Vec3 sum = Vec3::Zero();
       for_around(static_cast<Index>(i), [&](const Corner& c) {
-        sum.noalias() += Eigen::Map<const Mat3>(P.data() + 9 * at(c.element)) * gradients_[at(c.element)].col(c.corner);
+        sum.noalias() +=
+            Eigen::Map<const Mat3>(P.data() + 9 * at(c.element)) * gradients_[at(c.element)].col(c.corner);
       });
       node(g, static_cast<Index>(i)) += sum;
     });

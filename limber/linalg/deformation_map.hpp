@@ -31,9 +31,9 @@ class DeformationMap {
 // Every pair of n nodes.
 std::shared_ptr<const BlockPattern> dense_pattern(Index n);
 
-// x = X + sum over j of Phi_j u_j with scalar functions Phi_j and u_j in R^3: B = Phi (x) I3, and J_c = b_c (x)
-// I3 with the gradients b_c of the functions. Skinning is of this kind. `gradients`: 3 columns a point, one row
-// per function.
+// x = X + sum over j of Phi_j u_j with scalar functions Phi_j and u_j in R^3: B = Phi (x) I3, and J_c = b_c
+// (x) I3 with the gradients b_c of the functions. Skinning is of this kind. `gradients`: 3 columns a point,
+// one row per function.
 std::unique_ptr<DeformationMap> make_kronecker_map(const MatX& gradients);
 
 // Any basis: `jacobian` has 9 rows a point and one column per unknown; columns are padded to whole nodes.

@@ -17,8 +17,8 @@ struct ScalarMatrix {
 // y = A x with the whole symmetric matrix; x and y differ.
 void multiply(const ScalarMatrix& A, const VecX& x, VecX& y);
 
-// The native factorisation with nodes of one row. A block solver on L (x) I3 would hold nine times the entries
-// and do 27 times the work.
+// The native factorisation with nodes of one row. A block solver on L (x) I3 would hold nine times the
+// entries and do 27 times the work.
 class ScalarCholesky {
  public:
   explicit ScalarCholesky(std::string ordering = "auto");

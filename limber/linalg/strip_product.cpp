@@ -10,8 +10,9 @@ void StripRows::negative_product(long a0, long a1, long b0, long b1, double* C, 
   // The rows below the pivots of a panel with `cols_` pivots; the pivots themselves are never touched.
   sparse::ConstPanel panel{nullptr, cols_, kStrip * strips_};
   const long P = panel.pivot_strips();
-  panel.values = reinterpret_cast<const double*>(reinterpret_cast<std::uintptr_t>(values_.data()) -
-                                                 sizeof(double) * static_cast<std::uintptr_t>(panel.offset(P)));
+  panel.values =
+      reinterpret_cast<const double*>(reinterpret_cast<std::uintptr_t>(values_.data()) -
+                                      sizeof(double) * static_cast<std::uintptr_t>(panel.offset(P)));
   sparse::kernels().multiply(panel, P + a0, P + a1, P + b0, P + b1, 0, cols_, false, false, C, ld);
 }
 

@@ -11,7 +11,8 @@ namespace limber {
 class StripRows {
  public:
   static constexpr long kStrip = 8;
-  StripRows(long strips, long cols) : strips_(strips), cols_(cols), values_(at(kStrip * strips * cols), 0.0) {}
+  StripRows(long strips, long cols)
+      : strips_(strips), cols_(cols), values_(at(kStrip * strips * cols), 0.0) {}
 
   long strips() const { return strips_; }
   long cols() const { return cols_; }

@@ -58,10 +58,10 @@ auto isolated_eigenpair(const Sym3<T>& A, T& lambda, V3<T>& v) {
   return largest;
 }
 
-// One Jacobi rotation: c = cos(t/2), s = sin(t/2) with t the angle of (d, h), r = |(d, h)|; c = 1 where both are
-// zero. Two vectors a and b with d = |a|^2 - |b|^2 and h = 2 a.b become orthogonal, the longer one first, as
-// c a + s b and c b - s a; and in axes turned likewise the symmetric matrix [m + d, h; h, m - d] is
-// diag(m + r, m - r).
+// One Jacobi rotation: c = cos(t/2), s = sin(t/2) with t the angle of (d, h), r = |(d, h)|; c = 1 where both
+// are zero. Two vectors a and b with d = |a|^2 - |b|^2 and h = 2 a.b become orthogonal, the longer one first,
+// as c a + s b and c b - s a; and in axes turned likewise the symmetric matrix [m + d, h; h, m - d] is diag(m
+// + r, m - r).
 template <class T>
 struct JacobiRotation {
   T c, s, r;

@@ -12,8 +12,8 @@ class Anderson {
  public:
   explicit Anderson(std::size_t memory) : memory_(memory) {}
 
-  // x <- the next iterate. `f`: the residual at x; `dual`: W f, W the metric. `dual_x`, if given, is W x before
-  // and after: a combination of what is known already.
+  // x <- the next iterate. `f`: the residual at x; `dual`: W f, W the metric. `dual_x`, if given, is W x
+  // before and after: a combination of what is known already.
   void advance(const VecX& f, const VecX& dual, VecX& x, VecX* dual_x = nullptr);
 
  private:

@@ -5,9 +5,9 @@
 //   0 <= p_n  complementary to  w_n + gamma p_n >= target
 //   |p_t| <= mu p_n;   where w_t + delta p_t is not zero, |p_t| = mu p_n and p_t points against it.
 // Normal and tangential impulses are unknowns together, for contact rows (contact/contact_rows.hpp) of any
-// method. Not to be confused with friction_qp.hpp, the step of staggered projections in which the normal impulses
-// are held. This is Coulomb's law itself, which is no quadratic program (the cone's width depends on the solution);
-// without friction it is the box QP 1/2 pᵀ(W + gamma)p + pᵀ(u - target), p >= 0.
+// method. Not to be confused with friction_qp.hpp, the step of staggered projections in which the normal
+// impulses are held. This is Coulomb's law itself, which is no quadratic program (the cone's width depends on
+// the solution); without friction it is the box QP 1/2 pᵀ(W + gamma)p + pᵀ(u - target), p >= 0.
 #pragma once
 
 #include <limber/core/types.hpp>

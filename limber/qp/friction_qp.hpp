@@ -1,10 +1,10 @@
 // The quadratic program of friction with given normal impulses:
 //   minimise  1/2 x^T H x + g^T x   subject to  |x_i| <= bound_i, and for pairs  |(x_i, x_i+1)| <= bound_i
-// It is one half of staggered projections (staggered.hpp; rigid/bisp, rigid/sp), solved to rounding by pivoting;
-// the other half, normal impulses with friction held, is a box QP. friction_pgs.hpp solves both halves at once, by
-// sweeps that converge linearly and need no factorisation: for many contacts and few digits.
-// A pair is the friction impulse in the plane of a contact, whose bound is a disk: Coulomb's cone. Bounds on
-// its two entries alone would be a square, sqrt(2) too strong along the diagonals.
+// It is one half of staggered projections (staggered.hpp; rigid/bisp, rigid/sp), solved to rounding by
+// pivoting; the other half, normal impulses with friction held, is a box QP. friction_pgs.hpp solves both
+// halves at once, by sweeps that converge linearly and need no factorisation: for many contacts and few
+// digits. A pair is the friction impulse in the plane of a contact, whose bound is a disk: Coulomb's cone.
+// Bounds on its two entries alone would be a square, sqrt(2) too strong along the diagonals.
 #pragma once
 
 #include <limber/qp/box_qp.hpp>

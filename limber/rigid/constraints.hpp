@@ -75,7 +75,7 @@ class ConstrainedSolver {
   VecX response(const VecX& b) const;
 
   Index rows() const { return static_cast<Index>(rows_ ? rows_->size() : 0); }
-  bool linear() const { return !unilateral_; }  // solve(b + c) is solve(b) and response(c)
+  bool linear() const { return !unilateral_; }      // solve(b + c) is solve(b) and response(c)
   const MatX& reduced_rows() const { return Gt_; }  // G^T, velocities x rows
 
  private:

@@ -96,8 +96,9 @@ std::vector<Vec3> evaluate(const NodeVectors& vectors, std::span<const Vec3> nod
     for (std::size_t i = 0; i < nodes.size(); ++i) values[i] = Vec3(x(nodes[i]), y(nodes[i]), z(nodes[i]));
   } else if (!vectors.values.empty()) {
     if (vectors.values.size() != nodes.size())
-      throw Error(ErrorKind::kInput, fmt::format("{}/values: found {} vectors; expected {}, one for each node",
-                                                 vectors.where, vectors.values.size(), nodes.size()));
+      throw Error(ErrorKind::kInput,
+                  fmt::format("{}/values: found {} vectors; expected {}, one for each node", vectors.where,
+                              vectors.values.size(), nodes.size()));
     values = vectors.values;
   } else if (vectors.varies()) {
     const std::vector<double> numbers =

@@ -17,8 +17,8 @@ namespace limber {
 std::vector<double> evaluate(const Varying& varying, std::span<const Vec3> centroids, const Fields& fields,
                              const std::string& folder);
 
-// The vector of each node. `nodes`: rest positions of the body's nodes after its transform [m]; `fields`: node
-// fields of the mesh file. Throws likewise.
+// The vector of each node. `nodes`: rest positions of the body's nodes after its transform [m]; `fields`:
+// node fields of the mesh file. Throws likewise.
 std::vector<Vec3> evaluate(const NodeVectors& vectors, std::span<const Vec3> nodes, const Fields& fields,
                            const std::string& folder);
 

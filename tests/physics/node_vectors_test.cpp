@@ -18,9 +18,9 @@ namespace {
 class NodeVectorScenes : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = std::filesystem::path(testing::TempDir()) /
-            ("limber_node_vectors_" +
-             std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    root_ =
+        std::filesystem::path(testing::TempDir()) /
+        ("limber_node_vectors_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
     std::filesystem::remove_all(root_);
     std::filesystem::create_directories(root_);
   }
@@ -155,8 +155,7 @@ TEST_F(NodeVectorScenes, WrongArraysAreNamed) {
            " has 6 numbers; expected 135 (3 for each of 45 nodes)");
   says(R"(, "velocity": {"values": [[1, 2, 3]]})", "",
        "/bodies/0/velocity/values: found 1 vectors; expected 45");
-  says(R"(, "velocity": {"field": "push"})", "",
-       "/bodies/0/velocity: the mesh has no node field \"push\"");
+  says(R"(, "velocity": {"field": "push"})", "", "/bodies/0/velocity: the mesh has no node field \"push\"");
   says(R"-(, "velocity": ["1 / (x - 1)", 0, 0])-", "", "node 0 at (1, 2, 3) gets (inf");
   says(R"(, "velocity": ["1 +", 0, 0])", "", "/bodies/0/velocity/0");
   says(R"(, "velocity": [0, 0])", "", "expected three numbers [m/s] or formulas of x, y, z");

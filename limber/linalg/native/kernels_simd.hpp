@@ -263,7 +263,8 @@ inline void add_columns(double* y, long ldy, const double* x, long ldx, long n) 
 
 // Node by node: W columns, and the whole diagonal block although only its lower triangle is used.
 template <int W>
-inline void add_nodes(const UpdateView& update, long row0, long row1, long col0, long col1, double* C, long ld) {
+inline void add_nodes(const UpdateView& update, long row0, long row1, long col0, long col1, double* C,
+                      long ld) {
   int first_rows = 0;  // runs before it lie above row0
   while (first_rows < update.count && update.runs[first_rows].to + update.runs[first_rows].length <= row0)
     ++first_rows;

@@ -151,8 +151,9 @@ void NativeBackend::add_entries(const Front& front, long row0, long row1, long c
     if (entry->row < row0 || entry->row >= row1) continue;
     double* x = X + (entry->row - row0) + (entry->col - col0) * ld;
     const bool transposed = entry->block < 0;
-    const double* a = A.values.data() + static_cast<std::size_t>(block_ * block_) *
-                                            static_cast<std::size_t>(transposed ? ~entry->block : entry->block);
+    const double* a =
+        A.values.data() + static_cast<std::size_t>(block_ * block_) *
+                              static_cast<std::size_t>(transposed ? ~entry->block : entry->block);
     if (block_ == 1) {
       *x += *a;
       continue;
@@ -211,7 +212,8 @@ void NativeBackend::factor_diagonal_tile(Index s, long j, const BlockMatrix& A, 
   add_children(front, begin, end, begin, c1, X, kBlock, space);
   kernels().multiply({L.values, L.K, L.M}, begin / kStrip, end / kStrip, begin / kStrip, end / kStrip, 0,
                      begin, true, true, X, kBlock);
-  bad_[s] = kernels().factor(L, begin, c1, end / kStrip, X, kBlock, floor_.data() + static_cast<long>(block_) * front.first);
+  bad_[s] = kernels().factor(L, begin, c1, end / kStrip, X, kBlock,
+                             floor_.data() + static_cast<long>(block_) * front.first);
   if (bad_[s].column >= 0) std::atomic_ref<std::uint8_t>(failed_[s]).store(1, std::memory_order_relaxed);
 }
 

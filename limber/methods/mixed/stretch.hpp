@@ -42,12 +42,8 @@ M3<T> full(const Sym3<T>& a) {
 template <class T>
 Sym3<T> symmetric(const M3<T>& A) {
   const T h(0.5);
-  return {A(0, 0),
-          A(1, 1),
-          A(2, 2),
-          h * (A(0, 1) + A(1, 0)),
-          h * (A(0, 2) + A(2, 0)),
-          h * (A(1, 2) + A(2, 1))};
+  return {
+      A(0, 0), A(1, 1), A(2, 2), h * (A(0, 1) + A(1, 0)), h * (A(0, 2) + A(2, 0)), h * (A(1, 2) + A(2, 1))};
 }
 
 template <class T>
@@ -81,7 +77,8 @@ SymmetricEigen<T> symmetric_eigen(const Sym3<T>& Z) {
   const M3<T> Zf = full(Z);
   const V3<T> Za = Zf * a, Zb = Zf * b, Zv = Zf * v;
   // One Jacobi rotation of the plane of a and b.
-  const T half = T(0.5) * (dot(a, Za) - dot(b, Zb)), off = dot(a, Zb), mean = T(0.5) * (dot(a, Za) + dot(b, Zb));
+  const T half = T(0.5) * (dot(a, Za) - dot(b, Zb)), off = dot(a, Zb),
+          mean = T(0.5) * (dot(a, Za) + dot(b, Zb));
   const auto [c, s, r] = material::jacobi_rotation<T>(half, off);
   SymmetricEigen<T> out;
   for (int i = 0; i < 3; ++i) {
@@ -150,12 +147,12 @@ M3<T> stretch_adjoint(const Stretch<T>& at, const Sym3<T>& N) {
 // The strain energy of a stretch Z and its derivatives.
 template <class T>
 struct Strain {
-  T psi;             // [J/m^3]
-  Sym3<T> stress;    // dpsi/dZ [Pa]
-  M3<T> Q;           // H_z = d2psi/dZ2, made positive semi-definite, is in the frame of Q the 3x3 matrix
-  Sym3<T> scaling;   // `scaling` on the diagonal entries
-  T flip[3];         // and flip[k] on the entry of the other two
-  V3<T> fibre;       // fibre direction / rest stretch; it adds (dZ d)^T B (dZ d)
+  T psi;            // [J/m^3]
+  Sym3<T> stress;   // dpsi/dZ [Pa]
+  M3<T> Q;          // H_z = d2psi/dZ2, made positive semi-definite, is in the frame of Q the 3x3 matrix
+  Sym3<T> scaling;  // `scaling` on the diagonal entries
+  T flip[3];        // and flip[k] on the entry of the other two
+  V3<T> fibre;      // fibre direction / rest stretch; it adds (dZ d)^T B (dZ d)
   Sym3<T> fibre_B;
 };
 
@@ -252,8 +249,8 @@ Sym3<T> apply_hessian(const Strain<T>& strain, bool fibres, const Sym3<T>& X) {
   return out;
 }
 
-// A symmetric 9x9 matrix on F as the six 3x3 blocks (xx, yy, zz, xy, xz, yz) between rows of F: entry (j, l) of
-// the block (i, k) belongs to F_ij and F_kl. Column-major.
+// A symmetric 9x9 matrix on F as the six 3x3 blocks (xx, yy, zz, xy, xz, yz) between rows of F: entry (j, l)
+// of the block (i, k) belongs to F_ij and F_kl. Column-major.
 inline constexpr int kTensorBlocks = 6;
 constexpr int kTensorRow[6] = {0, 1, 2, 0, 0, 1}, kTensorCol[6] = {0, 1, 2, 1, 2, 2};
 

@@ -66,8 +66,8 @@ TEST(FallingStrip, RunsOffTheEdgeAsItShould) {
   EXPECT_LT(std::abs(start - d.total()) / d.kinetic, 6e-3);
 }
 
-// Half of it hangs: the first step of 5 ms gives all of it g h/2, if it cannot stretch. From then on the set of
-// bounds is that of the step before, but for what remeshing brings.
+// Half of it hangs: the first step of 5 ms gives all of it g h/2, if it cannot stretch. From then on the set
+// of bounds is that of the step before, but for what remeshing brings.
 TEST(FallingStrip, BeginsToSlideAsItShould) {
   Simulation sim = falling(0.5, 5e-3, 0, 5e8);
   sim.step();

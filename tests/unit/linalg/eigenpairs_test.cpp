@@ -131,7 +131,8 @@ Eigenpairs pairs_of(ScalarMatrix A, const VecX& mass, Index count, double shift,
   EigenOptions options;
   options.shift = shift;
   options.block = block;
-  return smallest_eigenpairs(mass, {}, [&](Eigen::Ref<MatX> B) { cholesky.solve(B); }, count, options);
+  return smallest_eigenpairs(
+      mass, {}, [&](Eigen::Ref<MatX> B) { cholesky.solve(B); }, count, options);
 }
 
 TEST(Eigenpairs, OfACubeWithAllItsMultiplicities) {

@@ -14,18 +14,21 @@
 namespace limber {
 namespace {
 
-using mixed::RowTensor;
 using material::from_eigen;
 using material::to_eigen;
+using mixed::RowTensor;
 using Symmetric = material::Sym3<double>;
 
 Mat3 matrix_of(const Symmetric& a) { return to_eigen(mixed::full(a)); }
 Symmetric symmetric_of(const Mat3& A) { return mixed::symmetric(from_eigen(A)); }
 Mat3 stretch(const Mat3& F) { return matrix_of(mixed::stretch_matrix(material::svd(from_eigen(F)))); }
 
-const MaterialModel kAllModels[] = {MaterialModel::kStableNeoHookean, MaterialModel::kStableNeoHookeanLog,
-                                    MaterialModel::kCorotational,     MaterialModel::kFixedCorotated,
-                                    MaterialModel::kArap,             MaterialModel::kStVenantKirchhoff};
+const MaterialModel kAllModels[] = {MaterialModel::kStableNeoHookean,
+                                    MaterialModel::kStableNeoHookeanLog,
+                                    MaterialModel::kCorotational,
+                                    MaterialModel::kFixedCorotated,
+                                    MaterialModel::kArap,
+                                    MaterialModel::kStVenantKirchhoff};
 
 Mat3 some_gradient(unsigned seed) {
   std::mt19937 rng(seed);
@@ -47,7 +50,8 @@ TEST(MixedPoint, StretchAndItsDerivativesByDifferences) {
     EXPECT_LT((rate - difference).norm(), 1e-8 * (1 + rate.norm()) / (gap * gap)) << seed;
     const Symmetric n = symmetric_of(N);
     const Mat3 adjoint = to_eigen(mixed::stretch_adjoint(at, n));
-    EXPECT_NEAR(adjoint.cwiseProduct(A).sum(), matrix_of(n).cwiseProduct(rate).sum(), 1e-12 * N.norm() * A.norm());
+    EXPECT_NEAR(adjoint.cwiseProduct(A).sum(), matrix_of(n).cwiseProduct(rate).sum(),
+                1e-12 * N.norm() * A.norm());
     // Lambda : d2S, by differences of the adjoint.
     RowTensor<double> H{};
     mixed::add_geometric_hessian(at, n, H);
@@ -61,7 +65,8 @@ TEST(MixedPoint, StretchAndItsDerivativesByDifferences) {
           product(i, j) += H.block[t](j, l) * A(k, l);
           if (i != k) product(k, l) += H.block[t](j, l) * A(i, j);
         }
-    EXPECT_LT((product - (up - down) / (2 * e)).norm(), 1e-7 * (1 + product.norm()) / std::pow(gap, 3)) << seed;
+    EXPECT_LT((product - (up - down) / (2 * e)).norm(), 1e-7 * (1 + product.norm()) / std::pow(gap, 3))
+        << seed;
   }
 }
 
@@ -85,12 +90,14 @@ TEST(MixedPoint, StrainEnergyOfAStretchIsThatOfItsDeformation) {
           const auto at = [&](const Mat3& Z) { return mixed::strain_of(energy, fibre, p, symmetric_of(Z)); };
           const mixed::Strain<double> strain = at(S);
           EXPECT_NEAR(strain.psi, material::psi(m, F), 1e-12 * (1 + strain.psi));
-          EXPECT_NEAR(strain.psi, mixed::strain_psi(energy, fibre, p, symmetric_of(S)), 1e-12 * (1 + strain.psi));
+          EXPECT_NEAR(strain.psi, mixed::strain_psi(energy, fibre, p, symmetric_of(S)),
+                      1e-12 * (1 + strain.psi));
           // dpsi/dF = dS^T (dpsi/dZ)
           const Mat3 P = to_eigen(mixed::stretch_adjoint(mixed::stretch_of(from_eigen(F)), strain.stress));
           EXPECT_LT((P - material::pk1(m, F)).norm(), 1e-11 * (1 + P.norm()));
           const double e = 1e-5;
-          const Mat3 difference = (matrix_of(at(S + e * dZ).stress) - matrix_of(at(S - e * dZ).stress)) / (2 * e);
+          const Mat3 difference =
+              (matrix_of(at(S + e * dZ).stress) - matrix_of(at(S - e * dZ).stress)) / (2 * e);
           EXPECT_NEAR((at(S + e * dZ).psi - at(S - e * dZ).psi) / (2 * e),
                       matrix_of(strain.stress).cwiseProduct(dZ).sum(), 1e-7 * (1 + strain.psi));
           // H_z is the second derivative where that is positive semi-definite, up to the floor.
@@ -107,12 +114,14 @@ TEST(MixedPoint, HessianIsExactNearRest) {
       const material::Lame l{10 / 2.6, 10 * 0.3 / (1.3 * 0.4)};
       const mixed::PointMaterial<double> p{l.mu, l.lambda, 3, {{1 / 3.0, 2 / 3.0, 2 / 3.0}}};
       const Vec3 d(1 / 3.0, 2 / 3.0, 2 / 3.0);  // stretched: a fibre in compression is projected
-      const Mat3 S = stretch(Mat3::Identity() + 0.02 * (some_gradient(3) - Mat3::Identity())) + 0.1 * d * d.transpose(),
+      const Mat3 S = stretch(Mat3::Identity() + 0.02 * (some_gradient(3) - Mat3::Identity())) +
+                     0.1 * d * d.transpose(),
                  dZ = matrix_of(symmetric_of(some_gradient(50)));
       material::with_model(model, l.mu, l.lambda, [&](const auto& energy) {
         const auto at = [&](const Mat3& Z) { return mixed::strain_of(energy, fibre, p, symmetric_of(Z)); };
         const double e = 1e-5;
-        const Mat3 difference = (matrix_of(at(S + e * dZ).stress) - matrix_of(at(S - e * dZ).stress)) / (2 * e);
+        const Mat3 difference =
+            (matrix_of(at(S + e * dZ).stress) - matrix_of(at(S - e * dZ).stress)) / (2 * e);
         const Mat3 applied =
             matrix_of(mixed::apply_hessian(at(S), fibre != FibreModel::kNone, symmetric_of(dZ)));
         EXPECT_LT((applied - difference).norm(), 1e-5 * applied.norm()) << static_cast<int>(model);
@@ -133,7 +142,8 @@ struct BentStep {
   BentStep(double ratio, Index modes, Index points, MaterialModel model = MaterialModel::kFixedCorotated)
       : bar(ratio, {41, 3, 3}, model),
         reduced(bar, modes, points),
-        Hu(diagonal_matrix(reduced.map->pattern(), VecX::Constant(3 * reduced.basis.functions(), 1 / (h * h)))),
+        Hu(diagonal_matrix(reduced.map->pattern(),
+                           VecX::Constant(3 * reduced.basis.functions(), 1 / (h * h)))),
         sqp(*reduced.map, bar.points(reduced.cubature)) {
     u0 = reduced.reduced(bar.bent_displacement(86 * M_PI / 180));
     problem.Hu = &Hu;
@@ -161,7 +171,8 @@ TEST(MixedSqp, CondensedStepSolvesTheKktSystem) {
   mixed::SqpState state;
   state.u = step.u0;
   step.sqp.start(state);
-  for (std::size_t i = 0; i < state.Z.size(); ++i) state.Z[i] += 0.05 * std::sin(3.0 * static_cast<double>(i));
+  for (std::size_t i = 0; i < state.Z.size(); ++i)
+    state.Z[i] += 0.05 * std::sin(3.0 * static_cast<double>(i));
   const mixed::Sqp::Linear linear = step.sqp.linear_step(step.problem, state, false);
   // Eq. 5 written out with dense matrices from single points.
   const Index C = step.sqp.points().size();
@@ -181,8 +192,8 @@ TEST(MixedSqp, CondensedStepSolvesTheKktSystem) {
     };
     const Mat3 Fc = Mat3(F.data() + 9 * at(c)) + Mat3::Identity(), dFc = Mat3(dF.data() + 9 * at(c));
     const mixed::Stretch<double> at_F = mixed::stretch_of(from_eigen(Fc));
-    const mixed::Strain<double> strain =
-        mixed::strain_of(material::FixedCorotated<double>(l.mu, l.lambda), FibreModel::kNone, p, six(state.Z));
+    const mixed::Strain<double> strain = mixed::strain_of(material::FixedCorotated<double>(l.mu, l.lambda),
+                                                          FibreModel::kNone, p, six(state.Z));
     const Mat3 dZ = matrix_of(six(linear.dZ)), Lambda = matrix_of(six(linear.Lambda));
     // second row: H_z dz + G_z mu = -f_z
     worst_z = std::max(worst_z, (matrix_of(mixed::apply_hessian(strain, false, six(linear.dZ))) - Lambda +
