@@ -55,8 +55,6 @@ ClothLinks::ClothLinks(const Model& model, double friction)
       link_of_.push_back(i);
       shape_.push_back(shape.pose);
     }
-  for (std::size_t k = 0; k < model.articulation->attachments.size(); ++k)
-    attached_.push_back(static_cast<Index>(k));
 }
 
 rigid::StepOutcome ClothLinks::advance(const VecX& force, rigid::JointState& joints) const {
