@@ -173,6 +173,39 @@ class Measure(CommandTest):
         mass = 1000 * rod * 1e-6
         self.close(vector(run[-1], "joint_force/pin"), [0, mass * G / 4, 0], 1e-3)
 
+    def test_joints_carry_flesh_too(self):
+        # Half of a block is on a bone that hangs on two pins. In every step the upper pin gives what the momentum of
+        # flesh and bones gains, less their weight; at rest that is the weight.
+        bone, side = [0.04, 0.1, 0.04], 0.04
+        flesh = {"name": "flesh", "mesh": {"shape": "box", "size": [2 * side, side, side], "nodes": [5, 3, 3]},
+                 "translation": [0, -0.2, -side / 2], "material": {"young": 1e5, "density": DENSITY}}
+        weight = G * DENSITY * (2 * bone[0] * bone[1] * bone[2] + 2 * side**3)
+        for name, method in (("vanilla", {"type": "vanilla"}), ("conjac", {"type": "conjac"})):
+            for rest in (False, True):
+                with self.subTest(name, rest=rest):
+                    h = 0.005 if rest else 0.0005
+                    run = self.run_scene({
+                        "time": {"step": h, "end": 4.0 if rest else 0.05}, "method": method,
+                        "damping": {"mass": 20 if rest else 0}, "bodies": [flesh],
+                        "links": [{"name": n, "shapes": {"shape": "box", "size": bone, "position": [0, -0.05 - 0.1 * k, 0]}}
+                                  for k, n in enumerate(("upper", "lower"))],
+                        "joints": [{"name": "top", "child": "upper", "axis": [0, 0, 1], "damping": 0.05 * rest, "v": 4 * (not rest)},
+                                   {"name": "middle", "parent": "upper", "child": "lower", "position": [0, -0.1, 0],
+                                    "axis": [0, 0, 1], "damping": 0.05 * rest}],
+                        "attachments": [{"link": "lower", "nodes": {"plane": {"point": [side / 2 + 1e-6, 0, 0],
+                                                                               "normal": [-1, 0, 0]}}}],
+                        "output": {"fields": ["reaction"], "every": 100}}, f"{name}-{rest}")
+                    if rest:
+                        self.close(vector(run[-1], "joint_force/top"), [0, weight, 0], 1e-3)
+                        self.close(vector(run[-1], "joint_force/middle"), [0, weight - G * DENSITY * math.prod(bone), 0], 1e-3)
+                        continue
+                    for before, after in list(zip(run[:-1], run[1:]))[10:]:
+                        for axis, load in zip("xyz", (0, -weight, 0)):
+                            rate = (float(after["p" + axis]) - float(before["p" + axis])) / h
+                            self.assertAlmostEqual(float(after["joint_force/top/" + axis]), rate - load,
+                                                   delta=5e-3 * weight)
+                    self.assertGreater(max(abs(float(r["joint_force/top/y"]) - weight) for r in run), 0.2 * weight)
+
     def test_nothing_is_added_where_nothing_is_asked_for(self):
         run = self.run_scene({"time": {"end": 0.02}, "bodies": [{"mesh": MESH}], "constraints": [{"nodes": {"set": "z0"}}]})
         self.assertFalse([c for c in run[0] if c.split("/")[0] in ("reaction", "moment", "probe", "unbalanced")])

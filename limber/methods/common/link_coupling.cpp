@@ -1,10 +1,11 @@
 #include <limber/methods/common/link_coupling.hpp>
 
+#include <limber/methods/common/link_report.hpp>
+
 #include <algorithm>
 
 namespace limber {
-LinkCoupling::LinkCoupling(const Model& model) : model_(model) {
-  settings_.gravity = model.scene->gravity;
+LinkCoupling::LinkCoupling(const Model& model) : model_(model), settings_(link_settings(*model.scene)) {
   settings_.staggered.tolerance = 1e-6;
 }
 

@@ -1,5 +1,7 @@
 #include <limber/methods/common/link_report.hpp>
 
+#include <limber/scene/scene.hpp>
+
 #include <algorithm>
 
 namespace limber {
@@ -8,6 +10,14 @@ namespace {
 constexpr std::size_t kMostColumns = 64;  // of friction; a long chain does not get a column per pin
 
 }  // namespace
+
+rigid::StepSettings link_settings(const Scene& scene) {
+  rigid::StepSettings settings;
+  settings.gravity = scene.gravity;
+  const std::vector<std::string>& fields = scene.output.fields;
+  settings.reactions = std::find(fields.begin(), fields.end(), "reaction") != fields.end();
+  return settings;
+}
 
 void report_links(const rigid::Articulation& a, const rigid::StepOutcome& out, double h, StepReport& report) {
   const rigid::Mechanism& m = a.mechanism;

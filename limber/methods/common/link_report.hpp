@@ -7,12 +7,18 @@
 
 namespace limber {
 
+struct Scene;
+
+// Gravity, and whether somebody wants to know the forces in the joints.
+rigid::StepSettings link_settings(const Scene& scene);
+
 // Columns of steps.csv: torque/JOINT of every motor, friction/JOINT of every joint or loop that rubs, power
-// of motors and friction, the largest gap of a loop. `iterations` counts contact solves.
+// of motors and friction, the largest gap of a loop, joint_force/JOINT where reactions are asked for.
+// `iterations` counts contact solves.
 void report_links(const rigid::Articulation& articulation, const rigid::StepOutcome& outcome, double h,
                   StepReport& report);
 
-// Per link, of its own joint: motor_torque, friction_torque, joint_load.
+// Per link, of its own joint: motor_torque, friction_torque, joint_load, joint_force.
 MethodFields link_fields(const rigid::Articulation& articulation, const rigid::StepOutcome& outcome);
 
 }  // namespace limber

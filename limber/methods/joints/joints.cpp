@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 
 namespace limber {
 namespace {
@@ -65,13 +64,11 @@ constexpr double kNoticeable = 1e-3;  // squared relative change of the reaction
 
 class Joints final : public Stepper {
  public:
-  Joints(const Scene& scene, const JointsOptions& o) : maximal_(o.maximal), share_(o.stabilisation) {
-    settings_.gravity = scene.gravity;
+  Joints(const Scene& scene, const JointsOptions& o)
+      : maximal_(o.maximal), share_(o.stabilisation), settings_(link_settings(scene)) {
     settings_.staggered.tolerance = o.tolerance;
     settings_.staggered.max_iterations = o.max_iterations;
     settings_.published = o.published;
-    settings_.reactions = std::find(scene.output.fields.begin(), scene.output.fields.end(), "reaction") !=
-                          scene.output.fields.end();
     if (o.tangents) settings_.space = rigid::FrictionSpace::kMaximal;
     settings_.stabilisation.project = o.project;
     settings_.stabilisation.rate = o.project ? 0.0 : o.loop_rate;
