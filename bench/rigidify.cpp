@@ -28,6 +28,7 @@ using namespace limber;
 namespace {
 
 std::string g_folder = "out/bench/rigidify";
+bool g_alone = false;  // no full run: for profiles
 
 std::shared_ptr<Scene> scene_named(const std::string& name) {
   return std::make_shared<Scene>(
@@ -42,7 +43,9 @@ struct Comparison {
   double error = 0, size = 1;                             // [m]
   double converged = 0, full_converged = 0;  // [m], both against a third run: full, with Newton's method
   double rigid = 0;                          // mean share of the elements
+  double solves = 0, full_solves = 0;        // mean number of linear systems a step
   std::map<std::string, double> phases;      // of the adaptive run [s]
+  std::vector<std::vector<std::string>> stretches;  // of 100 steps: first, ratio, rigid %, ms of both
   long analyses = 0;
   Index elements = 0;
 };
@@ -77,28 +80,33 @@ Comparison compare(const std::shared_ptr<Scene>& scene, std::int64_t steps, bool
   out.size = a.model().size;
   out.elements = static_cast<Index>(a.model().mesh.elements.size());
   if (steps <= 0) steps = a.total_steps();
-  double stretch_a = 0, stretch_b = 0;
+  double stretch_a = 0, stretch_b = 0, stretch_rigid = 0;
   for (std::int64_t k = 0; k < steps; ++k) {
     double t = now();
     const StepReport ra = a.step();
     const double ta = now() - t;
     t = now();
-    const StepReport rb = b.step();
+    const StepReport rb = g_alone ? StepReport() : b.step();
     const double tb = now() - t;
     out.adaptive += ta;
     out.full += tb;
     out.adaptive_without_contact += ta * (1 - contact_share(ra));
     out.full_without += tb * (1 - contact_share(rb));
     out.mean += tb / ta / static_cast<double>(steps);
+    out.solves += ra.iterations / static_cast<double>(steps);
+    out.full_solves += rb.iterations / static_cast<double>(steps);
     stretch_a += ta;
     stretch_b += tb;
+    stretch_rigid += 1 - ra.extra.at("elastic_elements") / out.elements;
     if ((k + 1) % 100 == 0) {
       out.worst = std::min(out.worst, stretch_b / stretch_a);
-      stretch_a = stretch_b = 0;
+      out.stretches.push_back({std::to_string(k - 99), number(stretch_b / stretch_a), number(stretch_rigid),
+                               number(10 * stretch_a), number(10 * stretch_b)});
+      stretch_a = stretch_b = stretch_rigid = 0;
     }
     for (const auto& [name, seconds] : ra.phases) out.phases[name] += seconds;
     out.rigid += (1 - ra.extra.at("elastic_elements") / out.elements) / static_cast<double>(steps);
-    out.error = std::max(out.error, distance(a, b));
+    if (!g_alone) out.error = std::max(out.error, distance(a, b));
     if (third) {
       third->step();
       out.converged = std::max(out.converged, distance(a, *third));
@@ -114,6 +122,7 @@ void table1(const std::vector<std::string>& scenes, std::int64_t steps, bool new
       {"scene", "tets", "steps", "total", "mean", "without contact", "worst 100", "rigid %", "error/size %"},
       {}};
   Table profile{{"scene", "phase", "ms a step (wall)", "share %"}, {}};
+  Table stretches{{"scene", "from step", "ratio", "rigid %", "ms a step", "full run"}, {}};
   for (const std::string& name : scenes) {
     const auto scene = scene_named(name);
     const std::int64_t all = static_cast<std::int64_t>(std::llround(scene->end / scene->h));
@@ -122,11 +131,17 @@ void table1(const std::vector<std::string>& scenes, std::int64_t steps, bool new
     table.rows.push_back({name, std::to_string(c.elements), std::to_string(n), number(c.full / c.adaptive),
                           number(c.mean), number(c.full_without / c.adaptive_without_contact),
                           number(c.worst), number(100 * c.rigid), number(100 * c.error / c.size)});
+    for (std::vector<std::string> row : c.stretches) {
+      row.insert(row.begin(), name);
+      stretches.rows.push_back(row);
+    }
     double sum = 1e-12;  // of phases, by the clock on the wall
     for (const auto& [phase, seconds] : c.phases) sum += seconds;
     for (const auto& [phase, seconds] : c.phases)
       profile.rows.push_back(
           {name, phase, number(1e3 * seconds / static_cast<double>(n)), number(100 * seconds / sum)});
+    profile.rows.push_back(
+        {name, "systems a step; full run", number(c.solves) + "; " + number(c.full_solves), ""});
     profile.rows.push_back({name, "all; full run",
                             fmt::format("{:.3g}; {:.3g}", 1e3 * c.adaptive / static_cast<double>(n),
                                         1e3 * c.full / static_cast<double>(n)),
@@ -139,6 +154,7 @@ void table1(const std::vector<std::string>& scenes, std::int64_t steps, bool new
   }
   table.write(g_folder, "table1");
   profile.write(g_folder, "profile");
+  stretches.write(g_folder, "stretches");
 }
 
 void cantilever(std::int64_t steps) {
@@ -243,6 +259,7 @@ int main(int argc, char** argv) {
   app.add_option("--steps", steps, "at most; 0: all");
   app.add_option("--threads", count);
   app.add_flag("--converged", newton, "table1: a third run with Newton's method as the measure of both");
+  app.add_flag("--alone", g_alone, "no full run: profiles only, ratios mean nothing");
   app.add_option("--output", g_folder, "folder for the tables");
   CLI11_PARSE(app, argc, argv);
   set_threads(count);

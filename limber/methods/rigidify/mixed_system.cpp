@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include <fmt/format.h>
+
 namespace limber::rigidify {
 namespace {
 
@@ -27,19 +29,74 @@ Mat3 turn_columns(const Mat3& C, const Vec3& r) {
 MixedSystem::MixedSystem(const Model& model)
     : model_(model),
       plane_node_(at(model.nodes()), 0),
-      whole_eliminator_(*model.pattern),
-      whole_solver_({model.scene->solver, model.scene->ordering}),
-      mixed_solver_({model.scene->solver, model.scene->ordering}) {
-  for (std::size_t e = 0; e < model.mesh.elements.size(); ++e)
+      objects_(model.pieces.size()),
+      mesh_island_(std::make_shared<Island>(model)),
+      island_of_(model.pieces.size(), 0),
+      offset_(model.pieces.size(), 0) {
+  for (std::size_t e = 0; e < model.mesh.elements.size(); ++e) {
+    const Tet& t = model.mesh.elements[e];
+    objects_[at(model.piece_of_node[at(t[0])])].elements.push_back(static_cast<Index>(e));
     if (moves_in_plane(model.mesh.kind(e)))
-      for (int a = 0; a < 3; ++a) plane_node_[at(model.mesh.elements[e][static_cast<std::size_t>(a)])] = 1;
-  whole_solver_.analyze(*model.pattern);
-  order_.assign(whole_solver_.order().begin(), whole_solver_.order().end());
+      for (int a = 0; a < 3; ++a) plane_node_[at(t[static_cast<std::size_t>(a)])] = 1;
+  }
+  Island& mesh = *mesh_island_;
+  mesh.pattern = model.pattern;
+  mesh.blocks = model.nodes();
+  mesh.eliminator.emplace(*model.pattern);
+  mesh.solver.analyze(*model.pattern);
+  ++analyses_;
+  order_.assign(mesh.solver.order().begin(), mesh.solver.order().end());
+  position_.resize(order_.size());
+  for (std::size_t k = 0; k < order_.size(); ++k) {
+    position_[at(order_[k])] = static_cast<Index>(k);
+    objects_[at(model.piece_of_node[at(order_[k])])].order.push_back(order_[k]);
+  }
   PieceAssignment none;
   none.element.assign(model.mesh.elements.size(), -1);
   none.node.assign(at(model.nodes()), -1);
   element_piece_.assign(1, 0);  // not the mask below
   set_pieces(none);
+}
+
+// Its elastic elements, if they are not those that it has.
+void MixedSystem::update_object(Object& o, const PieceAssignment& a) {
+  std::vector<std::int32_t> mask;
+  std::vector<std::uint8_t> held;
+  std::vector<std::int32_t> seen;  // pieces of the object
+  mask.reserve(o.elements.size());
+  for (const Index e : o.elements) {
+    const std::int32_t j = a.element[at(e)];
+    auto it = seen.end();
+    if (j >= 0 && (it = std::find(seen.begin(), seen.end(), j)) == seen.end()) {
+      seen.push_back(j);
+      held.push_back(a.held[at(j)]);
+      it = seen.end() - 1;
+    }
+    mask.push_back(j < 0 ? -1 : static_cast<std::int32_t>(it - seen.begin()));
+  }
+  if (o.version > 0 && mask == o.mask && held == o.held) return;
+  o.mask = std::move(mask);
+  o.held = std::move(held);
+  o.version = ++versions_;
+  o.list.clear();
+  std::vector<Index> own;
+  for (std::size_t k = 0; k < o.elements.size(); ++k)
+    if (o.mask[k] < 0) {
+      o.list.push_back(o.elements[k]);
+      own.push_back(static_cast<Index>(k));
+    }
+  o.assembled = fem::Assembled();
+  if (o.list.empty()) {
+    o.plan = fem::Plan();
+    return;
+  }
+  if (objects_.size() == 1) {
+    o.plan = fem::make_plan(*model_.elements, o.list);
+    return;
+  }
+  if (!o.all.elements) o.all = fem::make_plan(*model_.elements, o.elements);
+  o.plan = fem::make_plan(*o.all.elements, own);
+  for (Index& i : o.plan.nodes) i = o.all.nodes[at(i)];
 }
 
 void MixedSystem::set_pieces(const PieceAssignment& a) {
@@ -50,35 +107,42 @@ void MixedSystem::set_pieces(const PieceAssignment& a) {
   stale_ = true;
   whole_ = held_.empty();
   list_.clear();
-  for (std::size_t e = 0; e < element_piece_.size(); ++e)
-    if (element_piece_[e] < 0) list_.push_back(static_cast<Index>(e));
   piece_block_.assign(held_.size(), -1);
   plane_piece_.assign(held_.size(), 0);
   node_block_.assign(node_piece_.size(), -1);
-  assembled_ = fem::Assembled();
   if (whole_) {
-    plan_ = fem::Plan();
     blocks_ = model_.nodes();
     std::iota(node_block_.begin(), node_block_.end(), 0);
+    list_.resize(element_piece_.size());
+    std::iota(list_.begin(), list_.end(), 0);
     return;
   }
-  plan_ = fem::make_plan(*model_.elements, list_);
-  // A piece comes where the last of its nodes stood: seen from the end, at its first.
-  std::vector<std::uint8_t> placed(held_.size(), 0), last(order_.size(), 0);
-  for (std::size_t k = order_.size(); k-- > 0;)
-    if (const std::int32_t j = node_piece_[at(order_[k])]; j >= 0 && !held_[at(j)] && !placed[at(j)])
-      placed[at(j)] = last[k] = 1;
+  assembled_ = fem::Assembled();
+  // A piece comes where the last of its nodes stood.
+  std::vector<Index> last(held_.size(), -1);
+  for (std::size_t i = 0; i < node_piece_.size(); ++i)
+    if (const std::int32_t j = node_piece_[i]; j >= 0 && !held_[at(j)])
+      last[at(j)] = std::max(last[at(j)], position_[i]);
   blocks_ = 0;
-  for (std::size_t k = 0; k < order_.size(); ++k) {
-    const Index i = order_[k];
-    const std::int32_t j = node_piece_[at(i)];
-    if (j < 0)
-      node_block_[at(i)] = blocks_++;
-    else if (last[k]) {
-      piece_block_[at(j)] = blocks_;
-      plane_piece_[at(j)] = plane_node_[at(i)];
-      blocks_ += 2;
+  place_.clear();
+  for (Object& o : objects_) {
+    update_object(o, a);
+    list_.insert(list_.end(), o.list.begin(), o.list.end());
+    o.begin = blocks_;
+    for (const Index i : o.order) {
+      const std::int32_t j = node_piece_[at(i)];
+      if (j >= 0 && last[at(j)] != position_[at(i)]) continue;
+      const Index count = j < 0 ? 1 : 2;
+      place_.insert(place_.end(), at(count), position_[at(i)]);
+      if (j < 0) {
+        node_block_[at(i)] = blocks_;
+      } else {
+        piece_block_[at(j)] = blocks_;
+        plane_piece_[at(j)] = plane_node_[at(i)];
+      }
+      blocks_ += count;
     }
+    o.end = blocks_;
   }
   for (std::size_t i = 0; i < node_piece_.size(); ++i)
     if (node_piece_[i] >= 0) node_block_[i] = piece_block_[at(node_piece_[i])];
@@ -90,45 +154,101 @@ void MixedSystem::set_couplings(const std::vector<std::array<Index, 4>>& couplin
   stale_ = true;
 }
 
-// Where every block of K goes, and with it the pattern of A: column by column.
-void MixedSystem::make_pattern() {
+// Objects that are coupled, one way or another, are one island.
+void MixedSystem::make_islands() {
   stale_ = false;
-  entries_.clear();
-  entry_begin_.clear();
+  const std::vector<std::shared_ptr<Island>> before = std::move(islands_);
+  islands_.clear();
+  std::fill(island_of_.begin(), island_of_.end(), 0);
+  std::fill(offset_.begin(), offset_.end(), 0);
   if (plain()) {
-    pattern_ = model_.pattern;
+    mesh_island_->changed = true;
+    islands_.push_back(mesh_island_);
     return;
   }
-  const BlockPattern& K = whole_ ? *model_.pattern : *fem::pattern(*plan_.elements);
+  const std::size_t count = whole_ ? 1 : objects_.size();
+  std::vector<std::size_t> root(count);
+  std::iota(root.begin(), root.end(), 0);
+  const auto root_of = [&](std::size_t o) {
+    while (root[o] != o) o = root[o] = root[root[o]];
+    return o;
+  };
+  const auto object_of = [&](Index i) { return whole_ ? 0 : at(model_.piece_of_node[at(i)]); };
+  for (const auto& nodes : couplings_)
+    for (std::size_t k = 1; k < 4; ++k) {
+      const std::size_t a = root_of(object_of(nodes[0])), b = root_of(object_of(nodes[k]));
+      root[std::max(a, b)] = std::min(a, b);
+    }
+  std::vector<Index> number(count, -1);
+  for (std::size_t o = 0; o < count; ++o) {
+    const std::size_t r = root_of(o);
+    if (r == o) {
+      number[o] = static_cast<Index>(islands_.size());
+      islands_.push_back(std::make_shared<Island>(model_));
+    }
+    Island& island = *islands_[at(number[r])];
+    island.objects.push_back(static_cast<Index>(o));
+    island.versions.push_back(whole_ ? 0 : objects_[o].version);
+    island.start.push_back(island.blocks);
+    if (!whole_) {
+      island_of_[o] = number[r];
+      offset_[o] = island.blocks - objects_[o].begin;
+    }
+    island.blocks += whole_ ? blocks_ : objects_[o].end - objects_[o].begin;
+  }
+  for (const auto& nodes : couplings_)
+    islands_[at(number[root_of(object_of(nodes[0]))])]->couplings.push_back(nodes);
+  for (std::shared_ptr<Island>& island : islands_) {
+    const auto known = std::find_if(before.begin(), before.end(), [&](const std::shared_ptr<Island>& b) {
+      return b->objects == island->objects && b->versions == island->versions &&
+             b->couplings == island->couplings;
+    });
+    if (known != before.end())
+      island = *known;
+    else
+      make_pattern(*island);
+  }
+}
+
+// Where every block of K goes, and with it the pattern of A: column by column.
+void MixedSystem::make_pattern(Island& island) {
   const auto visit_terms = [&](Index i, auto&& visit) {
     if (node_block_[at(i)] < 0) return;
-    visit(node_block_[at(i)], false);
-    if (rigid(i)) visit(node_block_[at(i)] + 1, true);
+    const Index b = node_block_[at(i)] + offset_[at(model_.piece_of_node[at(i)])];
+    visit(b, false);
+    if (rigid(i)) visit(b + 1, true);
   };
   // Two passes: how many entries a column has, and which.
   const auto visit_entries = [&](auto&& visit) {
-    for (Index l = 0; l < K.n; ++l) {
-      const Index j = whole_ ? l : plan_.nodes[at(l)];
-      for (Index b = K.col_begin[at(l)]; b < K.col_begin[at(l) + 1]; ++b) {
-        const Index i = whole_ ? K.row[at(b)] : plan_.nodes[at(K.row[at(b)])];
-        visit_terms(i, [&](Index s, bool turns_i) {
-          visit_terms(j, [&](Index t, bool turns_j) {
-            if (i == j && s < t) return;  // the transpose of another one
-            visit(std::min(s, t), Entry{b, std::max(s, t), i, j, turns_i, turns_j, s < t, i != j && s == t});
+    for (std::size_t source = 0; source < island.objects.size(); ++source) {
+      const fem::Plan& plan = objects_[at(island.objects[source])].plan;
+      if (!whole_ && !plan.elements) continue;
+      const BlockPattern& K = whole_ ? *model_.pattern : *fem::pattern(*plan.elements);
+      for (Index l = 0; l < K.n; ++l) {
+        const Index j = whole_ ? l : plan.nodes[at(l)];
+        for (Index b = K.col_begin[at(l)]; b < K.col_begin[at(l) + 1]; ++b) {
+          const Index i = whole_ ? K.row[at(b)] : plan.nodes[at(K.row[at(b)])];
+          visit_terms(i, [&](Index s, bool turns_i) {
+            visit_terms(j, [&](Index t, bool turns_j) {
+              if (i == j && s < t) return;  // the transpose of another one
+              visit(std::min(s, t), Entry{b, std::max(s, t), i, j, static_cast<Index>(source), turns_i,
+                                          turns_j, s < t, i != j && s == t});
+            });
           });
-        });
+        }
       }
     }
   };
-  entry_begin_.assign(at(blocks_) + 1, 0);
-  visit_entries([&](Index column, const Entry&) { ++entry_begin_[at(column) + 1]; });
-  std::partial_sum(entry_begin_.begin(), entry_begin_.end(), entry_begin_.begin());
-  entries_.resize(at(entry_begin_.back()));
-  std::vector<Index> next(entry_begin_.begin(), entry_begin_.end() - 1);
-  visit_entries([&](Index column, const Entry& e) { entries_[at(next[at(column)]++)] = e; });
+  const Index blocks = island.blocks;
+  island.entry_begin.assign(at(blocks) + 1, 0);
+  visit_entries([&](Index column, const Entry&) { ++island.entry_begin[at(column) + 1]; });
+  std::partial_sum(island.entry_begin.begin(), island.entry_begin.end(), island.entry_begin.begin());
+  island.entries.resize(at(island.entry_begin.back()));
+  std::vector<Index> next(island.entry_begin.begin(), island.entry_begin.end() - 1);
+  visit_entries([&](Index column, const Entry& e) { island.entries[at(next[at(column)]++)] = e; });
   // What contacts need besides, and the two blocks of a piece: (column, row).
   std::vector<std::pair<Index, Index>> further;
-  for (const auto& nodes : couplings_)
+  for (const auto& nodes : island.couplings)
     for (const Index i : nodes)
       for (const Index j : nodes)
         visit_terms(i, [&](Index s, bool) {
@@ -136,12 +256,16 @@ void MixedSystem::make_pattern() {
             if (s > t) further.emplace_back(t, s);
           });
         });
-  for (const Index b : piece_block_)
-    if (b >= 0) further.emplace_back(b, b + 1);
+  // The second block of a piece has the place of its first.
+  const auto pairs_of_pieces = [&](Index begin, Index start, Index count) {
+    for (Index b = 1; !whole_ && b < count; ++b)
+      if (place_[at(begin + b)] == place_[at(begin + b - 1)]) further.emplace_back(start + b - 1, start + b);
+  };
+  for_stretches(island, pairs_of_pieces);
   std::sort(further.begin(), further.end());
-  std::vector<Index> col_begin{0}, row, seen(at(blocks_), -1), place(at(blocks_), -1);
+  std::vector<Index> col_begin{0}, row, seen(at(blocks), -1), place(at(blocks), -1);
   auto more = further.begin();
-  for (Index c = 0; c < blocks_; ++c) {
+  for (Index c = 0; c < blocks; ++c) {
     const std::size_t first = row.size();
     row.push_back(c);
     seen[at(c)] = c;
@@ -150,101 +274,209 @@ void MixedSystem::make_pattern() {
       seen[at(r)] = c;
       row.push_back(r);
     };
-    for (Index k = entry_begin_[at(c)]; k < entry_begin_[at(c) + 1]; ++k) add(entries_[at(k)].to);
+    for (Index k = island.entry_begin[at(c)]; k < island.entry_begin[at(c) + 1]; ++k)
+      add(island.entries[at(k)].to);
     for (; more != further.end() && more->first == c; ++more) add(more->second);
     std::sort(row.begin() + static_cast<std::ptrdiff_t>(first) + 1, row.end());
     for (std::size_t k = first; k < row.size(); ++k) place[at(row[k])] = static_cast<Index>(k);
-    for (Index k = entry_begin_[at(c)]; k < entry_begin_[at(c) + 1]; ++k)
-      entries_[at(k)].to = place[at(entries_[at(k)].to)];
+    for (Index k = island.entry_begin[at(c)]; k < island.entry_begin[at(c) + 1]; ++k)
+      island.entries[at(k)].to = place[at(island.entries[at(k)].to)];
     col_begin.push_back(static_cast<Index>(row.size()));
   }
-  pattern_ = std::make_shared<const BlockPattern>(make_block_pattern(std::move(col_begin), std::move(row)));
+  island.pattern =
+      std::make_shared<const BlockPattern>(make_block_pattern(std::move(col_begin), std::move(row)));
+  island.eliminator.emplace(*island.pattern);
+  island.A = BlockMatrix(island.pattern);
+  if (blocks == 0) return;
   std::vector<Index> order = order_;
   if (!whole_) {
-    order.resize(at(blocks_));
+    order.resize(at(blocks));
     std::iota(order.begin(), order.end(), 0);
   }
-  if (blocks_ > 0) mixed_solver_.analyze_in_order(*pattern_, order);
-  mixed_eliminator_.emplace(*pattern_);
+  if (!whole_ && island.objects.size() > 1) {
+    std::vector<Index> at_place(at(blocks));
+    for_stretches(island, [&](Index begin, Index start, Index count) {
+      for (Index b = 0; b < count; ++b) at_place[at(start + b)] = place_[at(begin + b)];
+    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](Index a, Index b) { return at_place[at(a)] < at_place[at(b)]; });
+  }
+  island.solver.analyze_in_order(*island.pattern, order);
+  ++analyses_;
 }
 
-const VecX& MixedSystem::gather(const VecX& of_all, VecX& own) const {
-  if (whole_) return of_all;
-  own = plan_.gather(of_all);
-  return own;
+namespace {
+
+void add_to(const fem::Assembled& from, const std::vector<Index>& list, MixedSystem::Elastic& sum) {
+  sum.energy += from.energy;
+  sum.inverted += from.inverted;
+  if (!from.finite && sum.first_bad < 0) sum.first_bad = list[at(from.first_bad)];
 }
 
-void MixedSystem::scatter_add(const VecX& own, VecX& of_all) const {
-  if (whole_)
-    of_all += own;
-  else
-    plan_.scatter_add(own, of_all);
+}  // namespace
+
+const MixedSystem::Elastic& MixedSystem::assemble(const VecX& x, std::span<const double> activation) {
+  elastic_ = {};
+  for (const std::shared_ptr<Island>& island : islands_) {
+    island->changed = true;
+    island->formed.clear();
+  }
+  if (whole_) {
+    fem::assemble(*model_.elements, x, activation, assembled_);
+    add_to(assembled_, list_, elastic_);
+    return elastic_;
+  }
+  for (Object& o : objects_) {
+    if (o.list.empty()) continue;
+    fem::assemble(*o.plan.elements, o.plan.gather(x), activation, o.assembled);
+    add_to(o.assembled, o.list, elastic_);
+  }
+  return elastic_;
 }
 
-const fem::Assembled& MixedSystem::assemble(const VecX& x, std::span<const double> activation) {
-  fem::assemble(elements(), gather(x, own_x_), activation, assembled_);
-  return assembled_;
+const MixedSystem::Elastic& MixedSystem::assemble_force(const VecX& x, std::span<const double> activation) {
+  elastic_ = {};
+  if (whole_) {
+    fem::assemble_force(*model_.elements, x, activation, assembled_);
+    add_to(assembled_, list_, elastic_);
+    return elastic_;
+  }
+  for (Object& o : objects_) {
+    if (o.list.empty()) continue;
+    fem::assemble_force(*o.plan.elements, o.plan.gather(x), activation, o.assembled);
+    add_to(o.assembled, o.list, elastic_);
+  }
+  return elastic_;
 }
 
-const fem::Assembled& MixedSystem::assemble_force(const VecX& x, std::span<const double> activation) {
-  fem::assemble_force(elements(), gather(x, own_x_), activation, assembled_);
-  return assembled_;
+void MixedSystem::add_force(double scale, VecX& f) const {
+  if (whole_) {
+    f += scale * assembled_.f;
+    return;
+  }
+  for (const Object& o : objects_)
+    if (!o.list.empty()) o.plan.scatter_add(scale * o.assembled.f, f);
+}
+
+void MixedSystem::add_stiffness_times(double scale, const VecX& x, std::span<const double> activation,
+                                      const VecX& v, VecX& f) {
+  fem::Assembled product;
+  if (whole_) {
+    fem::multiply_stiffness(*model_.elements, x, activation, v, product);
+    f += scale * product.f;
+    return;
+  }
+  for (const Object& o : objects_) {
+    if (o.list.empty()) continue;
+    fem::multiply_stiffness(*o.plan.elements, o.plan.gather(x), activation, o.plan.gather(v), product);
+    o.plan.scatter_add(scale * product.f, f);
+  }
+}
+
+void MixedSystem::strain_rates(const VecX& x, const VecX& v, std::vector<double>& rate) {
+  if (whole_) {
+    fem::strain_rates(*model_.elements, x, v, rate);
+    return;
+  }
+  rate.clear();
+  std::vector<double> own;
+  for (const Object& o : objects_) {
+    if (o.list.empty()) continue;
+    fem::strain_rates(*o.plan.elements, o.plan.gather(x), o.plan.gather(v), own);
+    rate.insert(rate.end(), own.begin(), own.end());
+  }
 }
 
 void MixedSystem::prepare() {
-  if (stale_) make_pattern();
+  if (stale_) make_islands();
 }
 
+void MixedSystem::touch(Index i) { island_of(i).changed = true; }
+
 void MixedSystem::form(double m, double k, const VecX& x, std::span<const RigidPiece> pieces, bool keep) {
-  if (A_.pattern != pattern_) A_ = BlockMatrix(pattern_);
-  if (plain()) {
-    if (keep)
-      A_.values = assembled_.K.values;
-    else
-      A_.values.swap(assembled_.K.values);
-    scale_and_add_mass(A_, k, m * model_.mass);
-    return;
+  for (const std::shared_ptr<Island>& each : islands_) {
+    Island& island = *each;
+    if (!island.changed) continue;
+    if (plain()) {
+      if (island.A.pattern != island.pattern) island.A = BlockMatrix(island.pattern);
+      if (keep)
+        island.A.values = assembled_.K.values;
+      else
+        island.A.values.swap(assembled_.K.values);
+      scale_and_add_mass(island.A, k, m * model_.mass);
+    } else if (!island.formed.empty()) {
+      island.A.values = island.formed;
+    } else {
+      form_island(island, m, k, x, pieces);
+      if (keep) island.formed = island.A.values;
+    }
   }
-  std::fill(A_.values.begin(), A_.values.end(), 0.0);
-  const BlockMatrix& K = assembled_.K;
-  parallel_for(blocks_, 128, [&](std::ptrdiff_t c) {
-    for (Index n = entry_begin_[static_cast<std::size_t>(c)];
-         n < entry_begin_[static_cast<std::size_t>(c) + 1]; ++n) {
-      const Entry& e = entries_[at(n)];
-      Mat3 C = K.block(e.block);
+}
+
+void MixedSystem::form_island(Island& island, double m, double k, const VecX& x,
+                              std::span<const RigidPiece> pieces) {
+  BlockMatrix& A = island.A;
+  std::fill(A.values.begin(), A.values.end(), 0.0);
+  std::vector<const BlockMatrix*> K;
+  for (const Index o : island.objects) K.push_back(whole_ ? &assembled_.K : &objects_[at(o)].assembled.K);
+  parallel_for(island.blocks, 128, [&](std::ptrdiff_t c) {
+    for (Index n = island.entry_begin[static_cast<std::size_t>(c)];
+         n < island.entry_begin[static_cast<std::size_t>(c) + 1]; ++n) {
+      const Entry& e = island.entries[at(n)];
+      Mat3 C = K[at(e.source)]->block(e.block);
       if (e.turns_i) C = turn_rows(arm(e.i, x, pieces), C);
       if (e.turns_j) C = turn_columns(C, arm(e.j, x, pieces));
       if (e.twice)
-        A_.block(e.to) += k * (C + C.transpose());
+        A.block(e.to) += k * (C + C.transpose());
       else if (e.transposed)
-        A_.block(e.to) += k * C.transpose();
+        A.block(e.to) += k * C.transpose();
       else
-        A_.block(e.to) += k * C;
+        A.block(e.to) += k * C;
     }
   });
-  for (std::size_t i = 0; i < node_piece_.size(); ++i)
-    if (node_piece_[i] < 0)
-      for (int a = 0; a < 3; ++a)
-        A_.block(pattern_->col_begin[at(node_block_[i])])(a, a) +=
-            m * model_.mass[3 * static_cast<Eigen::Index>(i) + a];
-  for (std::size_t j = 0; j < piece_block_.size(); ++j) {
-    const Index b = piece_block_[j];
-    if (b < 0) continue;
-    A_.block(pattern_->col_begin[at(b)]) += m * pieces[j].mass * Mat3::Identity();
-    A_.block(pattern_->col_begin[at(b) + 1]) += m * pieces[j].I;
+  const auto add_node = [&](Index i) {
+    const Index b = node_block_[at(i)] + offset_[at(model_.piece_of_node[at(i)])];
+    for (int a = 0; a < 3; ++a)
+      A.block(island.pattern->col_begin[at(b)])(a, a) +=
+          m * model_.mass[3 * static_cast<Eigen::Index>(i) + a];
+  };
+  if (whole_) {
+    for (Index i = 0; i < model_.nodes(); ++i) add_node(i);
+    return;
   }
+  for (const Index o : island.objects)
+    for (const Index i : objects_[at(o)].order) {
+      const std::int32_t j = node_piece_[at(i)];
+      if (j < 0) {
+        add_node(i);
+      } else if (const Index g = piece_block_[at(j)]; g >= 0 && place_[at(g)] == position_[at(i)]) {
+        const Index b = g + offset_[at(o)];
+        A.block(island.pattern->col_begin[at(b)]) += m * pieces[at(j)].mass * Mat3::Identity();
+        A.block(island.pattern->col_begin[at(b) + 1]) += m * pieces[at(j)].I;
+      }
+    }
 }
 
 VecX MixedSystem::known_drag(double k, const VecX& v, const VecX& x,
                              std::span<const RigidPiece> pieces) const {
-  VecX own, product, all = VecX::Zero(v.size());
-  multiply(assembled_.K, gather(v, own), product);
-  scatter_add(k * product, all);
+  VecX product, all = VecX::Zero(v.size());
+  if (whole_) {
+    multiply(assembled_.K, v, product);
+    all += k * product;
+  } else {
+    for (const Object& o : objects_) {
+      if (o.list.empty()) continue;
+      multiply(o.assembled.K, o.plan.gather(v), product);
+      o.plan.scatter_add(k * product, all);
+    }
+  }
   return reduce(all, x, pieces);
 }
 
 void MixedSystem::add_spring(std::span<const Index> nodes, std::span<const double> weights, const Mat3& S,
                              const VecX& x, std::span<const RigidPiece> pieces) {
+  Island& island = island_of(nodes[0]);
+  if (!island.changed) return;
   // What each block moves of the contact.
   std::array<Index, 8> block{};
   std::array<Mat3, 8> P;
@@ -259,14 +491,15 @@ void MixedSystem::add_spring(std::span<const Index> nodes, std::span<const doubl
     P[count++] = C;
   };
   for (std::size_t k = 0; k < nodes.size(); ++k) {
-    const Index b = node_block_[at(nodes[k])];
-    if (b < 0) continue;
+    if (node_block_[at(nodes[k])] < 0) continue;
+    const Index b = node_block_[at(nodes[k])] + offset_[at(model_.piece_of_node[at(nodes[k])])];
     add(b, weights[k] * Mat3::Identity());
     if (rigid(nodes[k])) add(b + 1, turn_columns(weights[k] * Mat3::Identity(), arm(nodes[k], x, pieces)));
   }
   for (std::size_t s = 0; s < count; ++s)
     for (std::size_t t = 0; t < count; ++t)
-      if (block[s] >= block[t]) A_.block(pattern_->find(block[s], block[t])) += P[s].transpose() * S * P[t];
+      if (block[s] >= block[t])
+        island.A.block(island.pattern->find(block[s], block[t])) += P[s].transpose() * S * P[t];
 }
 
 VecX MixedSystem::reduce(const VecX& f, const VecX& x, std::span<const RigidPiece> pieces) const {
@@ -357,17 +590,52 @@ void MixedSystem::set_fixed(const StepInput& in) {
     }
 }
 
+FactorStatus MixedSystem::factor_island(Island& island, VecX* rhs) {
+  if (island.blocks == 0) return {};
+  std::vector<std::uint8_t> fixed(3 * at(island.blocks));
+  VecX velocity(3 * static_cast<Eigen::Index>(island.blocks));
+  for_stretches(island, [&](Index begin, Index start, Index count) {
+    std::copy_n(fixed_.begin() + 3 * begin, 3 * count, fixed.begin() + 3 * start);
+    velocity.segment(3 * start, 3 * count) = fixed_velocity_.segment(3 * begin, 3 * count);
+  });
+  if (std::find(fixed.begin(), fixed.end(), 1) != fixed.end()) {
+    const double diagonal = model_.mass.mean();
+    if (rhs) {
+      VecX known;
+      island.eliminator->multiply_fixed(island.A, fixed, velocity, known);
+      for_stretches(island, [&](Index begin, Index start, Index count) {
+        for (Eigen::Index d = 0; d < 3 * static_cast<Eigen::Index>(count); ++d)
+          if (fixed[static_cast<std::size_t>(3 * start + d)])
+            (*rhs)[3 * begin + d] = diagonal * velocity[3 * start + d];
+          else
+            (*rhs)[3 * begin + d] -= known[3 * start + d];
+      });
+    }
+    island.eliminator->eliminate(island.A, fixed, diagonal);
+  }
+  ++factorizations_;
+  FactorStatus status = island.solver.factor(island.A);
+  if (!status.ok && !whole_) {
+    const Index local = status.node;
+    for_stretches(island, [&](Index begin, Index start, Index count) {
+      if (local >= start && local < start + count) status.node = begin + local - start;
+    });
+  }
+  return status;
+}
+
 FactorStatus MixedSystem::factor(const StepInput& in, VecX& rhs) {
   set_fixed(in);
-  if (blocks_ == 0) return {};
-  VecX known;
-  eliminator().multiply_fixed(A_, fixed_, fixed_velocity_, known);
-  const double diagonal = model_.mass.mean();
-  rhs -= known;
-  for (Eigen::Index d = 0; d < rhs.size(); ++d)
-    if (fixed_[static_cast<std::size_t>(d)]) rhs[d] = diagonal * fixed_velocity_[d];
-  eliminator().eliminate(A_, fixed_, diagonal);
-  return (plain() ? whole_solver_ : mixed_solver_).factor(A_);
+  for (const std::shared_ptr<Island>& island : islands_)
+    if (island->changed)
+      if (const FactorStatus status = factor_island(*island, &rhs); !status.ok) return status;
+  return {};
+}
+
+FactorStatus MixedSystem::factor_held() {
+  for (const std::shared_ptr<Island>& island : islands_)
+    if (const FactorStatus status = factor_island(*island, nullptr); !status.ok) return status;
+  return {};
 }
 
 void MixedSystem::impose_fixed(VecX& u) const {
@@ -375,10 +643,69 @@ void MixedSystem::impose_fixed(VecX& u) const {
     if (fixed_[static_cast<std::size_t>(d)]) u[d] = fixed_velocity_[d];
 }
 
-FactorStatus MixedSystem::factor_held() {
-  if (blocks_ == 0) return {};
-  eliminator().eliminate(A_, fixed_, model_.mass.mean());
-  return (plain() ? whole_solver_ : mixed_solver_).factor(A_);
+void MixedSystem::solve_factored(const VecX& rhs, VecX& u) {
+  u.conservativeResize(rhs.size());
+  VecX own;
+  for (const std::shared_ptr<Island>& island : islands_) {
+    if (!island->changed) continue;
+    island->changed = false;
+    if (island->blocks == 0) continue;
+    own.resize(3 * static_cast<Eigen::Index>(island->blocks));
+    for_stretches(*island, [&](Index begin, Index start, Index count) {
+      own.segment(3 * start, 3 * count) = rhs.segment(3 * begin, 3 * count);
+    });
+    island->solver.solve(own);
+    for_stretches(*island, [&](Index begin, Index start, Index count) {
+      u.segment(3 * begin, 3 * count) = own.segment(3 * start, 3 * count);
+    });
+  }
+}
+
+void MixedSystem::solve(VecX& b) const {
+  VecX own;
+  for (const std::shared_ptr<Island>& island : islands_) {
+    if (island->blocks == 0) continue;
+    own.resize(3 * static_cast<Eigen::Index>(island->blocks));
+    for_stretches(*island, [&](Index begin, Index start, Index count) {
+      own.segment(3 * start, 3 * count) = b.segment(3 * begin, 3 * count);
+    });
+    island->solver.solve(own);
+    for_stretches(*island, [&](Index begin, Index start, Index count) {
+      b.segment(3 * begin, 3 * count) = own.segment(3 * start, 3 * count);
+    });
+  }
+}
+
+// A column that does not load an island does not move it.
+void MixedSystem::solve_many(Eigen::Ref<MatX> B) const {
+  for (const std::shared_ptr<Island>& island : islands_) {
+    if (island->blocks == 0) continue;
+    std::vector<Eigen::Index> columns;
+    for (Eigen::Index c = 0; c < B.cols(); ++c) {
+      bool loaded = false;
+      for_stretches(*island, [&](Index begin, Index, Index count) {
+        loaded = loaded || !B.col(c).segment(3 * begin, 3 * count).isZero(0);
+      });
+      if (loaded) columns.push_back(c);
+    }
+    if (columns.empty()) continue;
+    MatX own(3 * static_cast<Eigen::Index>(island->blocks), static_cast<Eigen::Index>(columns.size()));
+    for_stretches(*island, [&](Index begin, Index start, Index count) {
+      for (std::size_t k = 0; k < columns.size(); ++k)
+        own.col(static_cast<Eigen::Index>(k)).segment(3 * start, 3 * count) =
+            B.col(columns[k]).segment(3 * begin, 3 * count);
+    });
+    island->solver.solve_many(own);
+    for_stretches(*island, [&](Index begin, Index start, Index count) {
+      for (std::size_t k = 0; k < columns.size(); ++k)
+        B.col(columns[k]).segment(3 * begin, 3 * count) =
+            own.col(static_cast<Eigen::Index>(k)).segment(3 * start, 3 * count);
+    });
+  }
+}
+
+std::string bad_element(const MixedSystem::Elastic& elastic) {
+  return fmt::format("element {} gave a force or stiffness that is not finite", elastic.first_bad);
 }
 
 Index MixedSystem::free_unknowns() const {

@@ -4,6 +4,10 @@
 // Unknowns are eliminated in the order of the whole mesh, found once; a piece stands where the last of its
 // nodes stood. So a new mask needs no new ordering, and elastic nodes fill no more than they do in the whole
 // mesh.
+//
+// Once anything is rigid, objects that touch nobody are systems of their own (islands), and objects between
+// which there are contacts form one together: another mask or another contact costs an analysis of its island
+// alone, and when contacts open and close within a step, only islands in which one did are factored again.
 #pragma once
 
 #include <limber/fem/dof.hpp>
@@ -15,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace limber::rigidify {
@@ -29,21 +34,32 @@ class MixedSystem {
   void set_couplings(const std::vector<std::array<Index, 4>>& couplings);
 
   Index blocks() const { return blocks_; }
-  bool whole() const { return whole_; }  // no rigid piece: blocks are nodes
-  const std::vector<Index>& elastic_elements() const { return list_; }
-  const fem::Elements& elements() const { return whole_ ? *model_.elements : *plan_.elements; }
-  const VecX& gather(const VecX& of_all, VecX& own) const;
-  void scatter_add(const VecX& own, VecX& of_all) const;
+  bool whole() const { return whole_; }                                 // no rigid piece: blocks are nodes
+  const std::vector<Index>& elastic_elements() const { return list_; }  // object by object
 
-  // Forces and K of the elastic elements at x.
-  const fem::Assembled& assemble(const VecX& x, std::span<const double> activation);
-  const fem::Assembled& assemble_force(const VecX& x, std::span<const double> activation);
-  const fem::Assembled& assembled() const { return assembled_; }
-  // Pattern and analysis of these unknowns and couplings, where they are not those of the last time.
+  // What the elastic elements amount to at x; assemble() has their K as well.
+  struct Elastic {
+    double energy = 0;     // [J]
+    Index inverted = 0;    // elements
+    Index first_bad = -1;  // element whose force or stiffness is not finite; -1: none
+  };
+  const Elastic& assemble(const VecX& x, std::span<const double> activation);
+  const Elastic& assemble_force(const VecX& x, std::span<const double> activation);
+  const Elastic& elastic() const { return elastic_; }
+  // f += scale times the forces of the last assembly; and scale K v, without K.
+  void add_force(double scale, VecX& f) const;
+  void add_stiffness_times(double scale, const VecX& x, std::span<const double> activation, const VecX& v,
+                           VecX& f);
+  // Squared strain rates of the elastic elements (fem::strain_rates), in the order of elastic_elements().
+  void strain_rates(const VecX& x, const VecX& v, std::vector<double>& rate);
+
+  // Patterns and analyses of these unknowns and couplings, where they are not those of the last time.
   void prepare();
   // A = Gᵀ (m M + k K) G with the K of the last assemble(), which is used up unless it is to be kept. `x`:
-  // where arms of pieces are taken.
+  // where arms of pieces are taken. Of islands that are to be factored: all after assemble(), and those that
+  // touch() names.
   void form(double m, double k, const VecX& x, std::span<const RigidPiece> pieces, bool keep);
+  void touch(Index node);
   // What nodes with the known velocities `v` (those of driven pieces, 3n; zero elsewhere) take from the
   // right-hand side: k Gᵀ K v, with the K of the last assemble(). Before form().
   VecX known_drag(double k, const VecX& v, const VecX& x, std::span<const RigidPiece> pieces) const;
@@ -61,14 +77,16 @@ class MixedSystem {
   // Gᵀ M G u
   VecX multiply_mass(const VecX& u, std::span<const RigidPiece> pieces) const;
 
-  // Takes the held degrees of freedom out, whose velocities go to the right, and factors.
+  // Takes the held degrees of freedom out, whose velocities go to the right, and factors what is formed.
   [[nodiscard]] FactorStatus factor(const StepInput& in, VecX& rhs);
   // The same in parts: which are held, u there, and the factor of a system in which they do not change.
   void set_fixed(const StepInput& in);
   void impose_fixed(VecX& u) const;
   [[nodiscard]] FactorStatus factor_held();
-  void solve(VecX& b) const { solver().solve(b); }
-  void solve_many(Eigen::Ref<MatX> B) const { solver().solve_many(B); }
+  // u = A^-1 rhs in the islands that were factored last; elsewhere u stays what it is.
+  void solve_factored(const VecX& rhs, VecX& u);
+  void solve(VecX& b) const;
+  void solve_many(Eigen::Ref<MatX> B) const;
   const std::vector<std::uint8_t>& fixed() const { return fixed_; }  // of the unknowns, after factor()
 
   Index piece_block(std::size_t piece) const { return piece_block_[piece]; }  // -1: held
@@ -76,8 +94,10 @@ class MixedSystem {
   bool rigid(Index i) const { return node_piece_[at(i)] >= 0; }
   std::int32_t piece_of(Index i) const { return node_piece_[at(i)]; }
   Index free_unknowns() const;
-  long analyses() const { return whole_solver_.stats().analyses + mixed_solver_.stats().analyses; }
-  const BlockMatrix& matrix() const { return A_; }
+  long analyses() const { return analyses_; }
+  long factorizations() const { return factorizations_; }  // of islands
+  std::size_t islands() const { return islands_.size(); }
+  const BlockMatrix& matrix() const { return islands_.front()->A; }  // of the first island
   const std::vector<std::uint8_t>& plane_nodes() const { return plane_node_; }
 
  private:
@@ -85,40 +105,88 @@ class MixedSystem {
   struct Entry {
     Index block = 0, to = 0;  // of K; row of A, then block of A
     Index i = 0, j = 0;       // nodes of the mesh
+    Index source = 0;         // which of the island's objects has K
     bool turns_i = false, turns_j = false, transposed = false, twice = false;
   };
+  // An object: its elements, and those of them that are elastic.
+  struct Object {
+    std::vector<Index> elements;     // ascending
+    std::vector<Index> order;        // its nodes, in the order of elimination
+    fem::Plan all;                   // of its elements; none yet, or not needed: it is the whole mesh
+    std::vector<std::int32_t> mask;  // of its elements: pieces, numbered in the object; -1: elastic
+    std::vector<std::uint8_t> held;  // of these pieces
+    long version = 0;                // of the mask: no two are the same
+    std::vector<Index> list;         // elastic elements of the mesh
+    fem::Plan plan;                  // of them, with the mesh's nodes
+    fem::Assembled assembled;
+    Index begin = 0, end = 0;  // its blocks
+  };
+  struct Island {
+    explicit Island(const Model& model) : solver({model.scene->solver, model.scene->ordering}) {}
+    // What it was made of:
+    std::vector<Index> objects;
+    std::vector<long> versions;
+    std::vector<std::array<Index, 4>> couplings;
+    Index blocks = 0;
+    std::vector<Index> start;  // of each object: its first block here
+    std::shared_ptr<const BlockPattern> pattern;
+    std::vector<Index> entry_begin;  // of columns
+    std::vector<Entry> entries;
+    BlockMatrix A;
+    std::vector<double> formed;  // the values of A without springs; empty: not yet in this step
+    std::optional<fem::DofEliminator> eliminator;
+    Cholesky solver;
+    bool changed = true;  // to be factored
+  };
   bool plain() const { return whole_ && couplings_.empty(); }  // A has the pattern of the mesh
-  const Cholesky& solver() const { return plain() ? whole_solver_ : mixed_solver_; }
-  fem::DofEliminator& eliminator() { return plain() ? whole_eliminator_ : *mixed_eliminator_; }
-  void make_pattern();
+  void update_object(Object& object, const PieceAssignment& a);
+  void make_islands();
+  void make_pattern(Island& island);
+  void form_island(Island& island, double m, double k, const VecX& x, std::span<const RigidPiece> pieces);
+  FactorStatus factor_island(Island& island, VecX* rhs);
+  Island& island_of(Index node) { return *islands_[at(island_of_[at(model_.piece_of_node[at(node)])])]; }
+  // Calls visit(first block of the system, first block of the island, count) for an island's stretches.
+  template <class Visit>
+  void for_stretches(const Island& island, Visit&& visit) const {
+    if (whole_) {
+      visit(Index{0}, Index{0}, blocks_);
+      return;
+    }
+    for (std::size_t k = 0; k < island.objects.size(); ++k) {
+      const Object& o = objects_[at(island.objects[k])];
+      visit(o.begin, island.start[k], o.end - o.begin);
+    }
+  }
   Vec3 arm(Index i, const VecX& x, std::span<const RigidPiece> pieces) const {
     return node(x, i) - pieces[at(node_piece_[at(i)])].c;
   }
 
   const Model& model_;
   std::vector<std::uint8_t> plane_node_;
-  std::vector<Index> order_;  // of elimination of the whole mesh
+  std::vector<Index> order_;     // of elimination of the whole mesh
+  std::vector<Index> position_;  // of nodes in it
+  std::vector<Object> objects_;
+  long versions_ = 0, analyses_ = 0, factorizations_ = 0;
   std::vector<std::int32_t> element_piece_, node_piece_;
   std::vector<std::uint8_t> held_;
   std::vector<std::uint8_t> plane_piece_;
   std::vector<Index> node_block_, piece_block_;
-  std::vector<Index> list_;  // elastic elements
+  std::vector<Index> place_;  // of blocks: position of their node, or of the last of their piece
+  std::vector<Index> list_;   // elastic elements
   bool whole_ = true;
-  bool stale_ = true;  // the pattern is not that of the unknowns
+  bool stale_ = true;  // islands are not those of the unknowns
   Index blocks_ = 0;
-  fem::Plan plan_;
   std::vector<std::array<Index, 4>> couplings_;
-  std::shared_ptr<const BlockPattern> pattern_;
-  std::vector<Index> entry_begin_;  // of columns
-  std::vector<Entry> entries_;
-  fem::DofEliminator whole_eliminator_;
-  std::optional<fem::DofEliminator> mixed_eliminator_;
-  fem::Assembled assembled_;
-  VecX own_x_;
-  BlockMatrix A_;
+  std::shared_ptr<Island> mesh_island_;  // of the whole mesh without couplings: analysed once
+  std::vector<std::shared_ptr<Island>> islands_;
+  std::vector<Index> island_of_;  // of objects
+  std::vector<Index> offset_;     // of objects: from blocks of the system to blocks of the island
+  fem::Assembled assembled_;      // of the whole mesh
+  Elastic elastic_;
   std::vector<std::uint8_t> fixed_;
   VecX fixed_velocity_;
-  Cholesky whole_solver_, mixed_solver_;  // that of the whole mesh is analysed once
 };
+
+std::string bad_element(const MixedSystem::Elastic& elastic);
 
 }  // namespace limber::rigidify

@@ -41,11 +41,11 @@ void MixedNewton::evaluate(const VecX& u, MixedSystem& system, const RowContact&
       node(point.x, i) += h * node(u, block);
     }
   }
-  const fem::Assembled& elastic = system.assemble_force(point.x, in.activation);
-  point.finite = elastic.finite;
+  const MixedSystem::Elastic& elastic = system.assemble_force(point.x, in.activation);
+  point.finite = elastic.first_bad < 0;
   if (!point.finite) return;
   VecX force = constant_, touch = VecX::Zero(force.size());
-  system.scatter_add((1 + b / h) * elastic.f, force);
+  system.add_force(1 + b / h, force);
   const VecX moved = point.x - state_->x;
   const double contact_energy = contact.add_force(moved, touch);
   const VecX Mu = system.multiply_mass(u, start_);
@@ -70,12 +70,11 @@ bool MixedNewton::solve(const State& state, const StepInput& in, std::span<const
   {
     auto phase = clock.phase("force");
     if (b > 0) {
-      const fem::Assembled& elastic = system.assemble_force(state.x, in.activation);
-      if (!elastic.finite) {
-        fail(report, not_finite(elastic));
+      if (system.assemble_force(state.x, in.activation).first_bad >= 0) {
+        fail(report, bad_element(system.elastic()));
         return false;
       }
-      system.scatter_add(-b / h * elastic.f, constant_);
+      system.add_force(-b / h, constant_);
     }
   }
   momenta_ = system.momenta(state.v, pieces);
@@ -104,9 +103,8 @@ bool MixedNewton::solve(const State& state, const StepInput& in, std::span<const
       ++report.iterations;
       {
         auto phase = clock.phase("assemble");
-        const fem::Assembled& elastic = system.assemble(now.x, in.activation);
-        if (!elastic.finite) {
-          fail(report, not_finite(elastic));
+        if (system.assemble(now.x, in.activation).first_bad >= 0) {
+          fail(report, bad_element(system.elastic()));
           return false;
         }
         system.set_couplings(contact.couplings());
@@ -135,7 +133,7 @@ bool MixedNewton::solve(const State& state, const StepInput& in, std::span<const
       VecX d = -now.r;
       {
         auto phase = clock.phase("solve");
-        if (system.blocks() > 0) system.solve(d);
+        system.solve(d);
       }
       auto phase = clock.phase("force");
       const double slope = now.r.dot(d);

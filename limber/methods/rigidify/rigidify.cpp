@@ -56,7 +56,7 @@ class Rigidify final : public Stepper {
     const bool ok = options_.newton
                         ? newton_.solve(state, in, pieces_, known_, system_, contact_, u, report, clock_)
                         : linear_step(model, state, in, u, impulses, report);
-    report.inverted = system_.assembled().inverted;
+    report.inverted = system_.elastic().inverted;
     report.symbolic_analyses = system_.analyses();
     report.phases = clock_.phases();
     if (!ok) return report;
@@ -272,12 +272,7 @@ class Rigidify final : public Stepper {
     for (Index i = 0; i < model.nodes(); ++i) node(impulse, i) += in.h * model.mass[3 * i] * in.gravity;
     VecX drag = VecX::Zero(state.x.size());
     system_.set_pieces(assignment_);
-    if (!system_.elastic_elements().empty()) {
-      VecX own_x, own_v;
-      fem::multiply_stiffness(system_.elements(), system_.gather(state.x, own_x), in.activation,
-                              system_.gather(state.v, own_v), product_);
-      system_.scatter_add((in.h * in.h + in.h * b) * product_.f, drag);
-    }
+    system_.add_stiffness_times(in.h * in.h + in.h * b, state.x, in.activation, state.v, drag);
     for (const Index o : asked) {
       const std::vector<double>& rate =
           quick_.predict(o, state.x, state.v, impulse, drag, gain, options_.swing);
@@ -320,13 +315,11 @@ class Rigidify final : public Stepper {
     VecX force = external_force(model, in);
     {
       auto phase = clock_.phase("assemble");
-      const fem::Assembled& elastic = system_.assemble(state.x, in.activation);
-      if (!elastic.finite) {
-        fail(report, fmt::format("element {} gave a force or stiffness that is not finite",
-                                 system_.elastic_elements()[at(elastic.first_bad)]));
+      if (system_.assemble(state.x, in.activation).first_bad >= 0) {
+        fail(report, bad_element(system_.elastic()));
         return false;
       }
-      system_.scatter_add(elastic.f, force);
+      system_.add_force(1, force);
     }
     for (report.iterations = 1;; ++report.iterations) {
       VecX rhs;
@@ -358,8 +351,7 @@ class Rigidify final : public Stepper {
       }
       {
         auto phase = clock_.phase("solve");
-        u = std::move(rhs);
-        if (system_.blocks() > 0) system_.solve(u);
+        system_.solve_factored(rhs, u);
       }
       if (!contact_.possible()) break;
       auto phase = clock_.phase("contact");
@@ -372,6 +364,7 @@ class Rigidify final : public Stepper {
       if (known_.size() > 0) v1 += known_;
       restore_fixed(in, v1);
       if (!contact_.revise(v1)) break;
+      for (const Index i : contact_.revised_nodes()) system_.touch(i);
     }
     return true;
   }
@@ -426,9 +419,7 @@ class Rigidify final : public Stepper {
     if (options_.tau_rigid == 0 || system_.elastic_elements().empty()) return;
     const VecX& x1 = state.x;
     if (options_.foresight > 0) memory.rate.resize(memory.piece.size(), 0.0);
-    VecX own_x, own_v;
-    fem::strain_rates(system_.elements(), system_.gather(0.5 * (x0 + x1), own_x),
-                      system_.gather((x1 - x0) / h, own_v), elastic_rate_);
+    system_.strain_rates(0.5 * (x0 + x1), (x1 - x0) / h, elastic_rate_);
     const std::vector<Index>& list = system_.elastic_elements();
     for (std::size_t k = 0; k < list.size(); ++k) {
       const std::size_t e = at(list[k]);
@@ -489,7 +480,6 @@ class Rigidify final : public Stepper {
   VecX known_;                               // velocities of driven nodes; empty: none
   std::vector<double> rate_, elastic_rate_;  // squared strain rates, measured or predicted [1/s^2]
   std::array<Index, kBins> elastic_count_{}, rigid_count_{};  // elements by their rates
-  fem::Assembled product_;
   PhaseClock clock_;
 };
 

@@ -160,15 +160,15 @@ void RowContact::add_stiffness(double h, double damping, const VecX& x, std::spa
 
 bool RowContact::revise(const VecX& v1) {
   if (!possible() || revisions_ == kRevisions) return false;
-  bool changed = false;
+  revised_.clear();
   for (Law& law : laws_) {
     const double gap = law.row.gap + h_ * law.row.n.dot(relative(law.row, v1));
     if (law.active && gap > tolerance_ && revisions_ < kFreeRevisions) {
       law.active = false;
-      changed = true;
+      revised_.push_back(law.row.node);
     } else if (!law.active && gap < -tolerance_) {
       law.active = true;
-      changed = true;
+      revised_.push_back(law.row.node);
     }
   }
   std::vector<Law> found, fresh;
@@ -187,9 +187,10 @@ bool RowContact::revise(const VecX& v1) {
     if (law.row.gap + h_ * law.row.n.dot(relative(law.row, v1)) > -tolerance_) continue;
     begin_friction(law, v_);
     fresh.push_back(law);
+    revised_.push_back(law.row.node);
   }
-  if (changed || !fresh.empty()) ++revisions_;
-  if (fresh.empty()) return changed;
+  if (revised_.empty()) return false;
+  ++revisions_;
   laws_.insert(laws_.end(), fresh.begin(), fresh.end());
   std::sort(laws_.begin(), laws_.end(), [](const Law& a, const Law& b) { return a.row.id < b.row.id; });
   return true;
@@ -227,7 +228,7 @@ bool RowContact::solve_pgs(double h, const VecX& x, std::span<const RigidPiece> 
   problem.W = contact_mobility(rows, model_.nodes(), [&](Eigen::Ref<MatX> B) {
     MatX U(3 * static_cast<Eigen::Index>(system.blocks()), B.cols());
     for (Eigen::Index k = 0; k < B.cols(); ++k) U.col(k) = respond(B.col(k));
-    if (system.blocks() > 0) system.solve_many(U);
+    system.solve_many(U);
     for (Eigen::Index k = 0; k < B.cols(); ++k) B.col(k) = system.expand(U.col(k), x, pieces);
   });
   VecX free = system.expand(u, x, pieces);
@@ -252,7 +253,7 @@ bool RowContact::solve_pgs(double h, const VecX& x, std::span<const RigidPiece> 
   VecX p = VecX::Zero(3 * static_cast<Eigen::Index>(model_.nodes()));
   add_impulses(rows, impulses, p);
   VecX change = respond(p);
-  if (system.blocks() > 0) system.solve(change);
+  system.solve(change);
   u += change;
   return converged;
 }

@@ -52,6 +52,8 @@ class RowContact {
                      MixedSystem& system, const VecX* moved = nullptr) const;
   // Compares with the velocities v1 of the step: true when rows were dropped or added.
   bool revise(const VecX& v1);
+  // The nodes of these rows.
+  const std::vector<Index>& revised_nodes() const { return revised_; }
   bool settled() const { return revisions_ < kRevisions; }
   // For Newton's method, at the displacement d of the step: forces and energy. A row presses where it is
   // closed; what was closed at the start rubs, so that forces have no jumps.
@@ -100,6 +102,7 @@ class RowContact {
   int revisions_ = 0;
   bool looked_again_ = false;  // for contacts between bodies
   std::vector<Law> laws_;      // by id
+  std::vector<Index> revised_;
 };
 
 }  // namespace limber::rigidify

@@ -255,5 +255,113 @@ TEST(MixedSystem, IsTheCongruenceWithTheVelocityMap) {
   EXPECT_LT((b1 - b2).norm(), 1e-11 * b1.norm());
 }
 
+// Objects that touch nobody have a system each: a mask that changes costs one analysis, and a contact that
+// changes one factor. Objects with a contact between them have one system, and all of it solves as one dense
+// matrix does.
+TEST(MixedSystem, EveryObjectIsASystemOfItsOwn) {
+  auto scene = std::make_shared<Scene>();
+  for (int k = 0; k < 3; ++k) {
+    BodySpec body;
+    body.name = "body" + std::to_string(k);
+    body.generate = GenerateSpec{};
+    body.generate->shape = "bar";
+    body.generate->size = {1, 1, 2};
+    body.generate->nodes = {3, 3, 5};
+    body.translation = Vec3(3.0 * k, 0, 0);
+    scene->bodies.push_back(body);
+  }
+  const Model model = build_model(scene);
+  const Connectivity mesh(model);
+  VecX x(3 * model.nodes());
+  for (Index i = 0; i < model.nodes(); ++i) node(x, i) = model.mesh.rest[at(i)];
+  const auto pieces_up_to = [&](const std::array<double, 3>& height) {
+    std::vector<std::uint8_t> candidate(mesh.nodes.size(), 0);
+    for (std::size_t e = 0; e < mesh.nodes.size(); ++e) {
+      double z = 0;
+      for (const Index i : mesh.nodes[e]) z += model.mesh.rest[at(i)][2] / 4;
+      candidate[e] = z < height[at(mesh.object_of[e])];
+    }
+    return grow_pieces(mesh, candidate, none(model.nodes()), none(model.nodes()));
+  };
+  StepInput in;
+  in.fixed.assign(3 * at(model.nodes()), 0);
+  in.fixed_velocity.setZero(3 * model.nodes());
+  std::mt19937 random(5);
+  std::uniform_real_distribution<double> noise(-1, 1);
+  MixedSystem system(model);
+  std::vector<Index> touch;
+  const std::vector<double> weights{1, -0.2, -0.3, -0.5};
+  const Mat3 S = 50 * Mat3::Identity();
+  // Solves with the present masks and compares with the dense matrix, column by column of the inverse.
+  const auto solves = [&](const PieceAssignment& a) {
+    std::vector<RigidPiece> pieces;
+    for (const auto& nodes : a.piece_nodes)
+      pieces.push_back(start_piece(nodes, 0, model.mass, x, VecX::Zero(x.size())));
+    system.set_pieces(a);
+    system.set_couplings(touch.empty()
+                             ? std::vector<std::array<Index, 4>>{}
+                             : std::vector<std::array<Index, 4>>{{touch[0], touch[1], touch[2], touch[3]}});
+    EXPECT_LT(system.assemble(x, {}).first_bad, 0);
+    system.prepare();
+    system.form(1.0, 1e-3, x, pieces, true);
+    if (!touch.empty()) system.add_spring(touch, weights, S, x, pieces);
+    VecX v(x.size()), rhs, u;
+    for (Eigen::Index d = 0; d < v.size(); ++d) v[d] = noise(random);
+    rhs = system.reduce(v, x, pieces);
+    const VecX b = rhs;
+    EXPECT_TRUE(system.factor(in, rhs).ok);
+    system.solve_factored(rhs, u);
+    // A u, by the elastic elements' own product, the masses and the spring.
+    const VecX w = system.expand(u, x, pieces);
+    VecX f = VecX::Zero(x.size());
+    system.add_stiffness_times(1e-3, x, {}, w, f);
+    if (!touch.empty()) {
+      Vec3 d = Vec3::Zero();
+      for (std::size_t k = 0; k < 4; ++k) d += weights[k] * node(w, touch[k]);
+      for (std::size_t k = 0; k < 4; ++k) node(f, touch[k]) += weights[k] * (S * d);
+    }
+    const VecX Au = system.reduce(f, x, pieces) + system.multiply_mass(u, pieces);
+    EXPECT_LT((Au - b).norm(), 1e-10 * b.norm());
+    VecX again = rhs;
+    system.solve(again);
+    EXPECT_EQ((again - u).norm(), 0);
+    MatX many(rhs.size(), 2);
+    many << VecX::Zero(rhs.size()), rhs;
+    system.solve_many(many);
+    EXPECT_LT((many.col(1) - u).norm() + many.col(0).norm(), 1e-12 * u.norm());
+    return pieces;
+  };
+  const PieceAssignment first = pieces_up_to({1.2, 1.2, 3.0});
+  solves(first);
+  EXPECT_EQ(system.islands(), 3u);
+  long analyses = system.analyses(), factors = system.factorizations();
+  solves(first);  // nothing new to analyse
+  EXPECT_EQ(system.analyses(), analyses);
+  EXPECT_EQ(system.factorizations(), factors + 3);
+  const PieceAssignment second = pieces_up_to({1.2, 0.7, 3.0});
+  solves(second);  // another mask of one object
+  EXPECT_EQ(system.analyses(), analyses + 1);
+  // A node of the first object touches a face of the third.
+  std::vector<Index> a, c;
+  for (Index i = 0; i < model.nodes(); ++i) {
+    if (model.piece_of_node[at(i)] == 0) a.push_back(i);
+    if (model.piece_of_node[at(i)] == 2) c.push_back(i);
+  }
+  touch = {a.back(), c[0], c[1], c[3]};
+  const std::vector<RigidPiece> pieces = solves(second);
+  EXPECT_EQ(system.islands(), 2u);
+  EXPECT_EQ(system.analyses(), analyses + 2);
+  // The contact opens: the second object's factor stays.
+  factors = system.factorizations();
+  system.touch(a.back());
+  system.form(1.0, 1e-3, x, pieces, true);
+  VecX rhs = VecX::Ones(3 * system.blocks()), u = VecX::Zero(rhs.size());
+  ASSERT_TRUE(system.factor(in, rhs).ok);
+  system.solve_factored(rhs, u);
+  EXPECT_EQ(system.factorizations(), factors + 1);
+  for (Index i = 0; i < model.nodes(); ++i)
+    EXPECT_EQ(node(u, system.node_block(i)).isZero(0), model.piece_of_node[at(i)] == 1);
+}
+
 }  // namespace
 }  // namespace limber::rigidify
