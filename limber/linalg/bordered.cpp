@@ -19,17 +19,22 @@ bool BorderedSolver::factor(const BlockMatrix& K, const MatX& C, const MatX& D) 
     status_ = cholesky_.factor(K);
     if (!status_.ok) return false;
   }
+  columns_.clear();
   if (D.rows() == 0) {
     Z_.resize(3 * static_cast<Eigen::Index>(blocks_), 0);
     return true;
   }
   if (blocks_ == 0) {
-    Z_.resize(0, D.cols());
+    Z_.resize(0, 0);
     status_.ok = schur_.factor(D);
   } else {
-    Z_ = C;
-    cholesky_.condense_to_tail(Z_);
-    status_.ok = schur_.factor(D - tall_product(Z_, Z_));
+    for (Eigen::Index k = 0; k < C.cols(); ++k)
+      if (!C.col(k).isZero(0)) columns_.push_back(k);
+    Z_ = C(Eigen::all, columns_);
+    if (!columns_.empty()) cholesky_.condense_to_tail(Z_);
+    MatX S = D;
+    if (!columns_.empty()) S(columns_, columns_) -= tall_product(Z_, Z_);
+    status_.ok = schur_.factor(S);
   }
   if (!status_.ok) status_.node = -1;
   return status_.ok;
@@ -40,8 +45,10 @@ void BorderedSolver::solve(const VecX& f, const VecX& g, VecX& u, VecX& q) const
   if (blocks_ > 0) cholesky_.condense_to_tail(y);
   q.resize(g.size());
   if (g.size() > 0) {
-    q = blocks_ > 0 ? schur_.solve(g - Z_.transpose() * y.col(0)) : schur_.solve(g);
-    if (blocks_ > 0) y.col(0) -= Z_ * q;
+    VecX right = g;
+    if (!columns_.empty()) right(columns_) -= Z_.transpose() * y.col(0);
+    q = schur_.solve(right);
+    if (!columns_.empty()) y.col(0) -= Z_ * q(columns_);
   }
   u.resize(f.size());
   if (blocks_ == 0) return;
@@ -66,8 +73,10 @@ void BorderedSolver::solve_rounded(const VecX& f, const VecX& g, VecX& u, VecX& 
   cholesky_.solve_rounded(u);
   q.resize(g.size());
   if (g.size() == 0) return;
-  q = schur_.solve(g - X_.transpose() * f);
-  u.noalias() -= X_ * q;
+  VecX right = g;
+  if (!columns_.empty()) right(columns_) -= X_.transpose() * f;
+  q = schur_.solve(right);
+  if (!columns_.empty()) u.noalias() -= X_ * q(columns_);
 }
 
 }  // namespace limber

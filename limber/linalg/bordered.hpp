@@ -4,7 +4,7 @@
 //   [ C^T D ] [q] = [g],
 //
 // by the Cholesky factor of K and the Schur complement of the border, S = D - C^T K^-1 C. K has 3x3 blocks,
-// the border few columns. Either part may be empty.
+// the border few columns; those of C that are zero cost nothing. Either part may be empty.
 #pragma once
 
 #include <limber/linalg/cholesky.hpp>
@@ -36,8 +36,9 @@ class BorderedSolver {
   Cholesky cholesky_;
   Index blocks_ = 0;
   FactorStatus status_;
-  MatX Z_;  // L^-1 P C, rows in the order of elimination
-  MatX X_;  // K^-1 C, if asked for
+  std::vector<Eigen::Index> columns_;  // of C that are not zero
+  MatX Z_;                             // L^-1 P C of these, rows in the order of elimination
+  MatX X_;                             // K^-1 C of these, if asked for
   DenseCholesky<Eigen::Dynamic> schur_;
 };
 

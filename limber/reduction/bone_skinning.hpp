@@ -41,8 +41,13 @@ class BoneSkinning {
 
   Index nodes() const { return static_cast<Index>(rest_.size()); }
   Index bones() const { return bones_; }
+  // Of a node: the bones that move it, the heaviest first, and their weights.
+  std::span<const Index> bones_of(Index i) const { return {bone_.data() + begin_[at(i)], entries(i)}; }
+  std::span<const double> weights_of(Index i) const { return {weight_.data() + begin_[at(i)], entries(i)}; }
 
  private:
+  std::size_t entries(Index i) const { return at(begin_[at(i) + 1] - begin_[at(i)]); }
+
   std::vector<Vec3> rest_;
   Blend blend_;
   Index bones_ = 0;

@@ -134,6 +134,21 @@ inline const Trained& bends() {
   return trained;
 }
 
+// The same bends, with columns of their own around each bone and springs between them.
+inline const Trained& bend_domains() {
+  static const Trained trained = [] {
+    std::vector<Vec3> rotations;
+    for (int k = 1; k <= 12; ++k) rotations.push_back({1.4 * k / 12, 0, 0});
+    CondenseOptions o;
+    o.modes = 16;
+    o.least_spread = 1e-9;
+    o.bone_domains = true;
+    o.coupling = 0.1;
+    return Trained(rotations, o);
+  }();
+  return trained;
+}
+
 // Bends to both sides and across, and twists (basis A).
 inline const Trained& many_poses() {
   static const Trained trained = [] {

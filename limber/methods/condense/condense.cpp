@@ -33,7 +33,6 @@ namespace {
 constexpr int kGrowths = 5;            // of the region in a step, before all nodes are in full space
 constexpr int kCondenseRevisions = 6;  // of friction in a step
 constexpr int kPairRevisions = 2;      // of contacts between bodies in a step
-constexpr Index kPointsPerColumn = 2;  // cubature points that must be left, or all elements are taken
 
 class Condense final : public Stepper {
  public:
@@ -196,7 +195,7 @@ class Condense final : public Stepper {
     SkinnedBody start;
     skinning_.pose(bone_poses(model, skeleton_, state.t, state.joint_q), start);
     const VecX weighted = model.mass.cwiseProduct(state.x - start.x);
-    memory.q = reduced_force(subspace_, start, weighted) / subspace_.mean_mass;
+    memory.q = solve_semidefinite(subspace_.mass, reduced_force(subspace_, start, weighted));
     return memory;
   }
 
@@ -300,15 +299,10 @@ class Condense final : public Stepper {
     }
     if (all)
       for (std::size_t i = 0; i < region.size(); ++i) region[i] = skeleton_.bone_of_node[i] < 0;
-    bool exact = options_.exact;
     const bool changed = region != memory.full;
     if (changed) refit(model, state, region, memory);
-    system_.set_region(region, exact, memory.coupled);
-    if (!exact && !system_.all_full() && system_.full_nodes() > 0 &&
-        system_.points() < kPointsPerColumn * subspace_.columns()) {
-      system_.set_region(region, true, memory.coupled);
-      ++switches_.exact_points;
-    }
+    system_.set_region(region, options_.exact, memory.coupled);
+    switches_.exact_points += system_.exact_domains();
     region_changed_ |= changed;
     if (changed) memory.factor.forget();
     memory.full = std::move(region);
@@ -325,13 +319,10 @@ class Condense final : public Stepper {
     std::vector<Index> full;
     for (Index i = 0; i < model.nodes(); ++i)
       if (region[at(i)]) full.push_back(i);
-    const MatX rows = turned_rows(subspace_, before_, full);
-    MatX weighted = rows;
+    VecX weights(static_cast<Eigen::Index>(full.size()));
     for (std::size_t k = 0; k < full.size(); ++k)
-      weighted.middleRows<3>(3 * static_cast<Eigen::Index>(k)) *= -model.mass[3 * full[k]];
-    MatX mass = full.empty() ? MatX(MatX::Zero(subspace_.columns(), subspace_.columns()))
-                             : tall_product(rows, weighted);
-    mass.diagonal().array() += subspace_.mean_mass;
+      weights[static_cast<Eigen::Index>(k)] = model.mass[3 * full[k]];
+    const MatX mass = subspace_.mass - BasisRows(subspace_.basis, {}, full).gram(weights);
     const auto fit = [&](const VecX& v) -> VecX {
       const VecX impulse = model.mass.cwiseProduct(v);
       return solve_semidefinite(mass, reduced_force(subspace_, before_, impulse, region));
@@ -346,7 +337,7 @@ class Condense final : public Stepper {
     VecX turned(state.v.size());
     for (Index i = 0; i < model.nodes(); ++i)
       node(turned, i) = before_.R[at(i)] * Vec3(node(memory.local_velocity, i));
-    const VecX rate = subspace_.U * fit(turned);
+    const VecX rate = subspace_.basis.times(fit(turned));
     for (Index i = 0; i < model.nodes(); ++i)
       if (!region[at(i)] && skeleton_.bone_of_node[at(i)] < 0) {
         const Vec3 change = Vec3(node(rate, i)) - Vec3(node(memory.local_velocity, i));

@@ -18,42 +18,62 @@ constexpr double kLeastBalance = 1e-3;  // of the forces of single elements, tha
 }  // namespace
 
 ForceSamples::ForceSamples(const Model& model, const BoneSkinning& skinning,
-                           std::span<const TrainingPose> poses, const Subspace& subspace, double least,
-                           double noise, Index count, std::uint64_t seed)
-    : model_(model), subspace_(subspace) {
+                           std::span<const TrainingPose> poses, const Subspace& subspace,
+                           const MatX& at_poses, std::vector<Index> elements, double least, double noise,
+                           Index count, std::uint64_t seed)
+    : model_(model), basis_(subspace.basis), elements_(std::move(elements)) {
+  // Nodes and columns that the elements have to do with.
+  place_.assign(at(model.nodes()), -1);
+  column_.assign(at(basis_.columns()), -1);
+  for (const Index e : elements_)
+    for (const Index i : model.mesh.elements[at(e)]) place_[at(i)] = 0;
+  std::vector<Index> nodes;
+  for (Index i = 0; i < model.nodes(); ++i) {
+    if (place_[at(i)] < 0) continue;
+    place_[at(i)] = static_cast<Index>(nodes.size());
+    nodes.push_back(i);
+    for (const Basis::Place& p : basis_.places(i)) {
+      const Domain& d = basis_.domains()[at(p.domain)];
+      for (Index k = 0; k < d.columns(); ++k) column_[at(d.first + k)] = 0;
+    }
+  }
+  for (Index& c : column_)
+    if (c >= 0) c = static_cast<Index>(columns_++);
+
   SeededNumbers numbers(seed);
-  const Eigen::Index r = subspace.columns();
   const double floor = least * subspace.spread.maxCoeff();
   SkinnedBody skin;
   for (std::size_t p = 0; p < poses.size(); ++p) {
     skinning.pose(poses[p].bones, skin);
-    auto& R = R_.emplace_back(skin.R.size());
-    for (std::size_t i = 0; i < R.size(); ++i) R[i] = skin.R[i].cast<float>();
+    auto& R = R_.emplace_back(nodes.size());
+    for (std::size_t k = 0; k < nodes.size(); ++k) R[k] = skin.R[at(nodes[k])].cast<float>();
+    const BasisRows W = turned_rows(subspace, skin, nodes);
     for (Index j = 0; j < count; ++j) {
-      VecX q = subspace.q.col(static_cast<Eigen::Index>(p));
-      for (Eigen::Index k = 0; k < r; ++k)
+      VecX q = at_poses.col(static_cast<Eigen::Index>(p));
+      for (Eigen::Index k = 0; k < q.size(); ++k)
         q[k] += (noise > 0 ? std::max(noise * subspace.spread[k], floor) : 0.0) * numbers.normal();
-      subspace_positions(subspace, skin, q, x_.emplace_back());
+      VecX& x = x_.emplace_back(W.times(q));
+      for (std::size_t k = 0; k < nodes.size(); ++k) node(x, static_cast<Index>(k)) += node(skin.x, nodes[k]);
       pose_.push_back(p);
     }
   }
   const auto samples = static_cast<Eigen::Index>(x_.size());
+  const Eigen::Index r = columns_;
   scale_ = VecX::Ones(samples);
   // Sums of pieces, in a fixed order.
-  const auto elements = static_cast<Index>(model.mesh.elements.size());
+  const auto all = static_cast<std::ptrdiff_t>(elements_.size());
   constexpr std::ptrdiff_t kPiece = 512;
-  const std::ptrdiff_t pieces = (elements + kPiece - 1) / kPiece;
+  const std::ptrdiff_t pieces = (all + kPiece - 1) / kPiece;
   std::vector<VecX> part(static_cast<std::size_t>(pieces)), sizes(part);
   parallel_for(pieces, 1, [&](std::ptrdiff_t piece) {
     VecX one(r * samples), &sum = part[static_cast<std::size_t>(piece)],
                            &size = sizes[static_cast<std::size_t>(piece)];
     sum.setZero(r * samples);
     size.setZero(samples);
-    for (Index e = static_cast<Index>(piece * kPiece);
-         e < std::min<Index>(elements, static_cast<Index>((piece + 1) * kPiece)); ++e) {
-      element(e, one);
+    for (std::ptrdiff_t k = piece * kPiece; k < std::min(all, (piece + 1) * kPiece); ++k) {
+      element(elements_[static_cast<std::size_t>(k)], one);
       sum += one;
-      for (Eigen::Index k = 0; k < samples; ++k) size[k] += one.segment(k * r, r).norm();
+      for (Eigen::Index s = 0; s < samples; ++s) size[s] += one.segment(s * r, r).norm();
     }
   });
   total_.setZero(r * samples);
@@ -76,18 +96,39 @@ void ForceSamples::element(Index e, Eigen::Ref<VecX> out) const {
   const Eigen::Matrix<double, 3, 4> g = fem::shape_gradients(model_.mesh.rest, t);
   const double volume = fem::rest_volume(*model_.elements)[at(e)];
   const ElementMaterial& material = model_.mesh.material[at(e)];
-  const Eigen::Index r = subspace_.columns();
-  Eigen::Matrix<double, 12, Eigen::Dynamic> U(12, r);
+  // The rows of its nodes side by side: U itself is far apart in memory.
+  struct Rows {
+    int corner;
+    Index from, column, columns;
+  };
+  std::vector<Rows> rows;
+  Index width = 0;
   for (int a = 0; a < 4; ++a)
-    U.middleRows<3>(3 * a) = subspace_.U.middleRows<3>(3 * static_cast<Eigen::Index>(t[a]));
+    for (const Basis::Place& p : basis_.places(t[a])) {
+      const Domain& d = basis_.domains()[at(p.domain)];
+      rows.push_back({a, width, column_[at(d.first)], d.columns()});
+      width += d.columns();
+    }
+  Eigen::Matrix<double, 3, Eigen::Dynamic> U(3, width);
+  width = 0;
+  for (int a = 0; a < 4; ++a)
+    for (const Basis::Place& p : basis_.places(t[a])) {
+      const Domain& d = basis_.domains()[at(p.domain)];
+      U.middleCols(width, d.columns()) = d.U.middleRows<3>(3 * static_cast<Eigen::Index>(p.row));
+      width += d.columns();
+    }
+  out.setZero();
   for (std::size_t k = 0; k < x_.size(); ++k) {
     Mat3 F = Mat3::Zero();
-    for (int a = 0; a < 4; ++a) F += Vec3(node(x_[k], t[a])) * g.col(a).transpose();
+    for (int a = 0; a < 4; ++a) F += Vec3(node(x_[k], place_[at(t[a])])) * g.col(a).transpose();
     const Mat3 P = volume * scale_[static_cast<Eigen::Index>(k)] * material::pk1(material, F);
     Eigen::Matrix<double, 12, 1> f;
     for (int a = 0; a < 4; ++a)
-      f.segment<3>(3 * a) = R_[pose_[k]][at(t[a])].cast<double>().transpose() * (P * g.col(a));
-    out.segment(static_cast<Eigen::Index>(k) * r, r).noalias() = U.transpose() * f;
+      f.segment<3>(3 * a) = R_[pose_[k]][at(place_[at(t[a])])].cast<double>().transpose() * (P * g.col(a));
+    auto own = out.segment(static_cast<Eigen::Index>(k) * columns_, columns_);
+    for (const Rows& r : rows)
+      own.segment(r.column, r.columns).noalias() +=
+          U.middleCols(r.from, r.columns).transpose() * f.segment<3>(3 * r.corner);
   }
 }
 
@@ -107,7 +148,7 @@ double ForceSamples::error(const Cubature& cubature) const {
     element(cubature.elements[c], one);
     sum += cubature.weights[c] * one;
   }
-  const Eigen::Index r = subspace_.columns(), samples = scale_.size();
+  const Eigen::Index r = columns_, samples = scale_.size();
   double mean = 0;
   for (Eigen::Index k = 0; k < samples; ++k)
     mean += (sum - total_).segment(k * r, r).norm() / static_cast<double>(samples);

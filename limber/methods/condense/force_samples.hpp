@@ -8,14 +8,16 @@ namespace limber::condense {
 
 class ForceSamples {
  public:
-  // Around each pose (columns of subspace.q): `count` samples whose coordinates differ from the pose's by
-  // `noise` spreads, at least by `least` of the greatest spread, normally distributed. Without noise: by
-  // nothing.
+  // Of these elements, with their sum as total. Around each pose (columns of q): `count` samples whose
+  // coordinates differ from the pose's by `noise` spreads, at least by `least` of the greatest spread,
+  // normally distributed. Without noise: by nothing.
   ForceSamples(const Model& model, const BoneSkinning& skinning, std::span<const TrainingPose> poses,
-               const Subspace& subspace, double least, double noise, Index count, std::uint64_t seed);
+               const Subspace& subspace, const MatX& q, std::vector<Index> elements, double least,
+               double noise, Index count, std::uint64_t seed);
 
+  std::span<const Index> elements() const { return elements_; }
   Eigen::Index rows() const { return total_.size(); }
-  // Of all elements, each sample scaled to length one.
+  // Of all elements, each sample scaled to length one. Columns that move none of them are left out.
   const VecX& total() const { return total_; }
   // Of one element, with the same scales.
   void element(Index e, Eigen::Ref<VecX> out) const;
@@ -26,7 +28,11 @@ class ForceSamples {
 
  private:
   const Model& model_;
-  const Subspace& subspace_;
+  const Basis& basis_;
+  std::vector<Index> elements_;
+  std::vector<Index> place_;                     // of all nodes: among those of the elements, or -1
+  std::vector<Index> column_;                    // of all columns: among those that move the elements, or -1
+  Eigen::Index columns_ = 0;                     // that move them
   std::vector<std::vector<Eigen::Matrix3f>> R_;  // of each pose
   std::vector<VecX> x_;                          // of each sample
   std::vector<std::size_t> pose_;                // of each sample

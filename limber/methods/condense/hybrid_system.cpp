@@ -8,6 +8,7 @@
 namespace limber::condense {
 namespace {
 
+constexpr Index kPointsPerColumn = 2;   // cubature points that must be left, or all elements are taken
 constexpr std::size_t kSparePairs = 2;  // how many times more pairs than needed a new pattern may have
 constexpr double kHybridMargin = 0.01;  // of the bodies' size: how far from obstacles nodes are looked at
 
@@ -55,30 +56,59 @@ void HybridSystem::set_region(const std::vector<std::uint8_t>& wanted, bool exac
   // T_act, and what is left of T_c.
   const auto& elements = model_.mesh.elements;
   std::vector<std::uint8_t> active(elements.size(), 0);
-  std::vector<Index> list, kept, off;
-  std::vector<double> kept_weights, off_weights;
+  std::vector<Index> list, off, anchored;
+  std::vector<double> off_weights;
+  std::vector<std::pair<Index, double>> kept;
   for (std::size_t e = 0; e < elements.size(); ++e)
     if (std::any_of(elements[e].begin(), elements[e].end(), [&](Index i) { return full_[at(i)] != 0; })) {
       active[e] = 1;
       list.push_back(static_cast<Index>(e));
     }
-  if (subspace_nodes_ > 0 && exact_) {
-    for (std::size_t e = 0; e < elements.size(); ++e)
-      if (!active[e]) kept.push_back(static_cast<Index>(e));
-  } else if (subspace_nodes_ > 0) {
+  exact_domains_ = 0;
+  if (subspace_nodes_ > 0) {
     const Cubature& c = subspace_.cubature;
-    for (std::size_t k = 0; k < c.elements.size(); ++k) {
-      (active[at(c.elements[k])] ? off : kept).push_back(c.elements[k]);
-      (active[at(c.elements[k])] ? off_weights : kept_weights).push_back(c.weights[k]);
+    const std::vector<Index>& domain = subspace_.domain_of_element;
+    const std::vector<Domain>& domains = subspace_.basis.domains();
+    std::vector<Index> left(domains.size(), 0), lost(domains.size(), 0);
+    for (const Index e : c.elements) ++(active[at(e)] ? lost : left)[at(domain[at(e)])];
+    std::vector<std::uint8_t> all(domains.size(), exact_);
+    for (std::size_t d = 0; d < domains.size(); ++d)
+      if (!all[d] && lost[d] > 0 && left[d] < kPointsPerColumn * domains[d].columns()) {
+        all[d] = 1;
+        ++exact_domains_;
+      }
+    for (std::size_t e = 0; e < elements.size(); ++e) {
+      if (all[at(domain[e])] && !active[e]) kept.emplace_back(static_cast<Index>(e), 1);
+      if (!all[at(domain[e])] && active[e]) anchored.push_back(static_cast<Index>(e));
     }
+    for (std::size_t k = 0; k < c.elements.size(); ++k) {
+      if (all[at(domain[at(c.elements[k])])]) continue;
+      if (!active[at(c.elements[k])]) {
+        kept.emplace_back(c.elements[k], c.weights[k]);
+      } else {
+        off.push_back(c.elements[k]);
+        off_weights.push_back(c.weights[k]);
+      }
+    }
+    std::sort(kept.begin(), kept.end());
+  }
+  std::vector<Index> kept_elements;
+  std::vector<double> kept_weights;
+  for (const auto& [element, weight] : kept) {
+    kept_elements.push_back(element);
+    kept_weights.push_back(weight);
   }
   active_.reset();
   points_.reset();
   off_.reset();
+  anchored_.reset();
   if (!list.empty()) active_ = fem::make_plan(*model_.elements, list);
-  if (!kept.empty()) points_ = fem::make_plan(*model_.elements, kept, kept_weights);
+  if (!kept.empty()) points_ = fem::make_plan(*model_.elements, kept_elements, kept_weights);
   if (!off.empty()) off_ = fem::make_plan(*model_.elements, off, off_weights);
-  points_system_ = fem::ReducedAssembly();
+  if (!anchored.empty() && anchored.size() < list.size())
+    anchored_ = fem::make_plan(*model_.elements, anchored);
+  anchored_count_ = static_cast<Index>(anchored.size());
+  points_system_ = fem::Assembled();
   make_pattern();
   reduced_mass();
   set_costs();
@@ -170,22 +200,18 @@ void HybridSystem::make_pattern() {
   }
 }
 
-// U_s^T M U_s = mean mass I - U_f^T M U_f
+// U_s^T M U_s = U^T M U - U_f^T M U_f
 void HybridSystem::reduced_mass() {
   full_mass_ = gathered(model_.mass, full_nodes_);
   if (all_full()) {
     mass_.resize(0, 0);
     return;
   }
-  const Eigen::Index r = subspace_.columns();
-  mass_ = subspace_.mean_mass * MatX::Identity(r, r);
+  mass_ = subspace_.mass;
   if (!options_.dynamics || full_nodes_.empty()) return;
-  MatX rows(3 * static_cast<Eigen::Index>(full_nodes_.size()), r);
-  for (std::size_t k = 0; k < full_nodes_.size(); ++k)
-    rows.middleRows<3>(3 * static_cast<Eigen::Index>(k)) =
-        subspace_.U.middleRows<3>(3 * static_cast<Eigen::Index>(full_nodes_[k]));
-  const MatX weighted = full_mass_.asDiagonal() * rows;
-  mass_ -= tall_product(rows, weighted);
+  VecX mass(full_nodes());
+  for (Index k = 0; k < full_nodes(); ++k) mass[k] = full_mass_[3 * k];
+  mass_ -= BasisRows(subspace_.basis, {}, full_nodes_).gram(mass);
 }
 
 void HybridSystem::pose(HybridStep step, const VecX& x, const VecX& q) {
@@ -195,29 +221,26 @@ void HybridSystem::pose(HybridStep step, const VecX& x, const VecX& q) {
   q0_ = r > 0 ? q : VecX();
   stiffness_ = 1 + step_.damping;
   anchor_ = VecX::Zero(r);
-  Wb_ = r > 0 ? turned_rows(subspace_, *step_.skin, edge_nodes_) : MatX();
-  if (points_) {
-    Wp_ = turned_rows(subspace_, *step_.skin, point_nodes_);
-    Gp_ = VelocityMap::from_columns(Wp_, VecX::Zero(Wp_.rows()));
-  }
+  Wb_ = r > 0 ? turned_rows(subspace_, *step_.skin, edge_nodes_) : BasisRows();
+  if (points_) Wp_ = turned_rows(subspace_, *step_.skin, point_nodes_);
   full_load_ = gathered(step_.load, full_nodes_);
   reduced_load_ = r > 0 ? reduced_force(subspace_, *step_.skin, step_.load, full_) : VecX();
   if (step_.damping > 0) {  // -b/g (f_h): the history of the elastic forces
     if (active_) {
       fem::assemble_force(*active_->elements, active_->gather(*step_.history), step_.activation,
                           active_force_);
+      VecX edge = VecX::Zero(3 * static_cast<Eigen::Index>(edge_nodes()));
       for (std::size_t k = 0; k < active_->nodes.size(); ++k) {
         const auto own = node(active_force_.f, static_cast<Index>(k));
         if (full_of_[k] >= 0) node(full_load_, full_of_[k]) -= step_.damping * own;
-        if (edge_of_[k] >= 0)
-          reduced_load_ -=
-              step_.damping * Wb_.middleRows<3>(3 * static_cast<Eigen::Index>(edge_of_[k])).transpose() * own;
+        if (edge_of_[k] >= 0) node(edge, edge_of_[k]) = own;
       }
+      if (r > 0) reduced_load_ -= step_.damping * Wb_.transposed(edge);
     }
     if (points_) {
       fem::assemble_force(*points_->elements, points_->gather(*step_.history), step_.activation,
                           points_force_);
-      reduced_load_ -= step_.damping * Wp_.transpose() * points_force_.f;
+      reduced_load_ -= step_.damping * Wp_.transposed(points_force_.f);
     }
   }
   if (step_.inertia > 0 && r > 0) {
@@ -235,9 +258,9 @@ void HybridSystem::place(const VecX& xf, const VecX& q) {
   for (std::size_t k = 0; k < full_nodes_.size(); ++k)
     node(x_, full_nodes_[k]) = node(xf_, static_cast<Index>(k));
   if (q_.size() == 0) return;
-  const auto put = [&](std::span<const Index> nodes, const MatX& W) {
+  const auto put = [&](std::span<const Index> nodes, const BasisRows& W) {
     if (nodes.empty()) return;
-    const VecX moved = W * q_;
+    const VecX moved = W.times(q_);
     for (std::size_t k = 0; k < nodes.size(); ++k)
       if (skeleton_.bone_of_node[at(nodes[k])] < 0)
         node(x_, nodes[k]) = node(step_.skin->x, nodes[k]) + node(moved, static_cast<Index>(k));
@@ -250,11 +273,11 @@ VecX HybridSystem::make_anchor(const VecX& q) {
   if (all_full()) return {};
   const Eigen::Index r = subspace_.columns();
   VecX c = VecX::Zero(r);
-  if (exact_ || !active_) return c;
+  if (anchored_count_ == 0) return c;
   // x_sub of the plans' nodes.
   const auto gradient = [&](const fem::Plan& plan, fem::Assembled& force) -> VecX {
-    const MatX W = turned_rows(subspace_, *step_.skin, plan.nodes);
-    VecX x = W * q;
+    const BasisRows W = turned_rows(subspace_, *step_.skin, plan.nodes);
+    VecX x = W.times(q);
     for (std::size_t k = 0; k < plan.nodes.size(); ++k) {
       auto own = node(x, static_cast<Index>(k));
       if (skeleton_.bone_of_node[at(plan.nodes[k])] >= 0)
@@ -263,9 +286,9 @@ VecX HybridSystem::make_anchor(const VecX& q) {
         own += node(step_.skin->x, plan.nodes[k]);
     }
     fem::assemble_force(*plan.elements, x, step_.activation, force);
-    return -(W.transpose() * force.f);
+    return -W.transposed(force.f);
   };
-  c -= gradient(*active_, active_force_);
+  c -= gradient(anchored_ ? *anchored_ : *active_, active_force_);
   if (off_) c += gradient(*off_, points_force_);
   return c.allFinite() ? c : VecX(VecX::Zero(r));
 }
@@ -362,15 +385,15 @@ void HybridSystem::evaluate(Point& p) {
   if (points_) look(*points_, points_force_);
   if (!p.finite) return;
   if (active_) {
-    VecX edge(Wb_.rows());
+    VecX edge = VecX::Zero(3 * static_cast<Eigen::Index>(edge_nodes()));
     for (std::size_t k = 0; k < active_->nodes.size(); ++k) {
       const auto own = node(active_force_.f, static_cast<Index>(k));
       if (full_of_[k] >= 0) node(p.rf, full_of_[k]) = -own;
       if (edge_of_[k] >= 0 && r > 0) node(edge, edge_of_[k]) = own;
     }
-    if (r > 0 && edge.size() > 0) p.rs -= Wb_.transpose() * edge;
+    if (r > 0 && edge.size() > 0) p.rs -= Wb_.transposed(edge);
   }
-  if (points_) p.rs -= Wp_.transpose() * points_force_.f;
+  if (points_) p.rs -= Wp_.transposed(points_force_.f);
   p.energy = stiffness_ * p.elastic;
   p.rf *= stiffness_;
   p.rs *= stiffness_;
@@ -385,6 +408,11 @@ void HybridSystem::evaluate(Point& p) {
     p.rs -= reduced_load_;
     p.rs += anchor_;
     p.energy += anchor_.dot(dq);
+    if (options_.bone_domains) {
+      const VecX springs = subspace_.coupling * q_;
+      p.energy += 0.5 * q_.dot(springs);
+      p.rs += springs;
+    }
   }
   if (step_.inertia > 0) {
     const VecX d = xf_ - gathered(step_.target, full_nodes_);
@@ -422,12 +450,12 @@ void HybridSystem::evaluate(Point& p) {
 }
 
 void HybridSystem::assemble(fem::Projection projection) {
-  assemble_elastic(x_, Wb_, Gp_, stiffness_, step_.inertia, step_.activation, projection);
+  assemble_elastic(x_, Wb_, Wp_, stiffness_, step_.inertia, step_.activation, projection);
   collect_contact_blocks(projection != fem::Projection::kPsd);
   add_contact_blocks(contact_block_, contact_value_);
 }
 
-void HybridSystem::assemble_elastic(const VecX& x, const MatX& Wb, const VelocityMap& Gp, double stiffness,
+void HybridSystem::assemble_elastic(const VecX& x, const BasisRows& Wb, const BasisRows& Wp, double stiffness,
                                     double inertia, const std::vector<double>& activation,
                                     fem::Projection projection) {
   const Eigen::Index r = q_.size();
@@ -439,25 +467,21 @@ void HybridSystem::assemble_elastic(const VecX& x, const MatX& Wb, const Velocit
     const BlockMatrix& K = active_system_.K;
     for (const Part& part : inner_) matrix_.K.block(part.to) = stiffness * K.block(part.block);
     if (r > 0) {
-      const auto rows = [&](Index e) { return Wb.middleRows<3>(3 * static_cast<Eigen::Index>(e)); };
+      RowMatX border = RowMatX::Zero(matrix_.C.rows(), r);
       for (const Coupling& c : border_)
-        matrix_.C.middleRows<3>(3 * static_cast<Eigen::Index>(c.i)).noalias() +=
-            stiffness * (c.transposed ? Mat3(K.block(c.block).transpose()) : Mat3(K.block(c.block))) *
-            rows(c.j);
-      MatX Y = MatX::Zero(Wb.rows(), r);
-      for (const Coupling& c : corner_) {
-        Y.middleRows<3>(3 * static_cast<Eigen::Index>(c.i)).noalias() += K.block(c.block) * rows(c.j);
-        if (c.i != c.j)
-          Y.middleRows<3>(3 * static_cast<Eigen::Index>(c.j)).noalias() +=
-              K.block(c.block).transpose() * rows(c.i);
-      }
-      if (Y.rows() > 0) matrix_.D += stiffness * tall_product(Wb, Y);
+        Wb.add_row(stiffness * (c.transposed ? Mat3(K.block(c.block).transpose()) : Mat3(K.block(c.block))),
+                   c.j, border.middleRows(3 * static_cast<Eigen::Index>(c.i), 3));
+      matrix_.C = border;
+      std::vector<BasisRows::Entry> corner;
+      for (const Coupling& c : corner_) corner.push_back({c.i, c.j, K.block(c.block)});
+      Wb.add_congruence(corner, stiffness, matrix_.D);
     }
   }
   if (points_ && r > 0) {
-    fem::assemble(*points_, Gp, x, activation, points_system_, projection);
-    matrix_.D += stiffness * points_system_.K.D;
+    fem::assemble(*points_->elements, points_->gather(x), activation, points_system_, projection);
+    Wp.add_congruence(points_system_.K, stiffness, matrix_.D);
   }
+  if (r > 0 && options_.bone_domains) matrix_.D += subspace_.coupling;
   if (inertia > 0) {
     for (Index k = 0; k < full_nodes(); ++k)
       matrix_.K.block(pattern_->col_begin[at(k)]).diagonal() += inertia * node(full_mass_, k);

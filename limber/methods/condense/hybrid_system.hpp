@@ -2,6 +2,7 @@
 // its Newton iterations.
 //
 //   E(x_f, q) = sum over T_act of E_e + sum over T_c in T_s of w_i E_i + c . (q - q_0) + contact - loads
+//               + 1/2 q . S q                                                   (springs between domains)
 //               + w/2 |x - target|^2_M                                          (implicit Euler only)
 //
 // V_f: full nodes; V_s: the others, x_i = s_i + R_i U_i q; nodes that are fixed to bones are neither. T_act:
@@ -63,7 +64,8 @@ class HybridSystem {
                const CondenseOptions& options, PoseAt pose_at);
 
   // 1 for nodes that are in full space; those fixed to bones are not, whatever it says. `exact`: all elements
-  // of T_s instead of cubature points. `coupled`: pairs of contacts that the matrix has blocks for, as far as
+  // of T_s instead of cubature points; so in any case in domains where a region leaves too few points for
+  // their columns. `coupled`: pairs of contacts that the matrix has blocks for, as far as
   // they are full. Nothing is made anew where nothing changes.
   void set_region(const std::vector<std::uint8_t>& full, bool exact,
                   const std::vector<std::int64_t>& coupled = {});
@@ -72,7 +74,7 @@ class HybridSystem {
   Index full_nodes() const { return static_cast<Index>(full_nodes_.size()); }
   Index edge_nodes() const { return static_cast<Index>(edge_nodes_.size()); }  // V_b
   Index points() const { return points_ ? static_cast<Index>(fem::element_count(*points_->elements)) : 0; }
-  bool exact() const { return exact_; }
+  Index exact_domains() const { return exact_domains_; }  // where a region has left too few points
   Index active_elements() const { return active_ ? fem::element_count(*active_->elements) : 0; }
 
   // Poses the step. `x`: where all nodes are now, those fixed to bones at the end of the step; the others may
@@ -132,7 +134,7 @@ class HybridSystem {
   void make_pattern();
   void reduced_mass();
   void assemble(fem::Projection projection);
-  void assemble_elastic(const VecX& x, const MatX& Wb, const VelocityMap& Gp, double stiffness,
+  void assemble_elastic(const VecX& x, const BasisRows& Wb, const BasisRows& Wp, double stiffness,
                         double inertia, const std::vector<double>& activation, fem::Projection projection);
   void collect_contact_blocks(bool exact);
   bool covered(const BodyContact::Pair& pair) const;
@@ -161,9 +163,11 @@ class HybridSystem {
   // Of the region.
   std::vector<std::uint8_t> full_;
   bool exact_ = false, ready_ = false;
+  Index exact_domains_ = 0, anchored_count_ = 0;
   std::vector<Index> full_nodes_, edge_nodes_, point_nodes_;
   Index subspace_nodes_ = 0;
   std::optional<fem::Plan> active_, points_, off_;
+  std::optional<fem::Plan> anchored_;  // active elements that the anchor makes up for, where not all of them
   std::vector<Index> full_of_,
       edge_of_;       // of the active plan's nodes: place in full_nodes_ or edge_nodes_, or -1
   struct Part {       // a block of the active plan's stiffness
@@ -187,10 +191,8 @@ class HybridSystem {
 
   // Of the step.
   HybridStep step_;
-  MatX Wb_;         // of edge nodes
-  VelocityMap Gp_;  // of the points' nodes
-  MatX Wp_;
-  VecX x_;  // all nodes; those of V_s that nobody looks at are not kept up
+  BasisRows Wb_, Wp_;  // of edge nodes, of the points' nodes
+  VecX x_;             // all nodes; those of V_s that nobody looks at are not kept up
   VecX xf_, q_, q0_;
   VecX full_load_, reduced_load_;  // [N]
   VecX reduced_inertia_;           // gradient of the inertial part at q0, over w
@@ -198,8 +200,7 @@ class HybridSystem {
   VecX full_mass_;
   double stiffness_ = 1;
 
-  fem::Assembled active_force_, active_system_, points_force_;
-  fem::ReducedAssembly points_system_;
+  fem::Assembled active_force_, active_system_, points_force_, points_system_;
   VecX contact_force_;
   VecX body_force_;  // 3n, zero between two calls
   ReducedMatrix matrix_;

@@ -56,8 +56,11 @@ struct HybridSystem::Run {
 // Measured on one core (docs/methods/condense.md): an element, a factor and a solve as in `implicit`; a
 // column of the border is half a solve, of several at once.
 void HybridSystem::set_costs() {
-  const double nodes = full_nodes(), r = all_full() ? 0.0 : static_cast<double>(subspace_.columns());
-  const double elements = active_elements() + points();
+  const double nodes = full_nodes(), elements = active_elements() + points();
+  double r = 0;  // columns that the region's border has
+  if (!all_full())
+    r = options_.bone_domains ? BasisRows(subspace_.basis, {}, edge_nodes_).used_columns()
+                              : static_cast<double>(subspace_.columns());
   cost_ = {};
   cost_.assemble =
       0.18e-6 * elements + 2e-9 * r * r * points() + 10e-9 * r * static_cast<double>(border_.size());
@@ -320,14 +323,9 @@ bool HybridSystem::recall(Run& run) {
   if (same_factor(made_from_, record)) return true;
   SkinnedBody skin;
   pose_at_(record.t, record.joints, skin);
-  const MatX Wb = q_.size() > 0 ? turned_rows(subspace_, skin, edge_nodes_) : MatX();
-  VelocityMap Gp;
-  if (points_) {
-    MatX Wp = turned_rows(subspace_, skin, point_nodes_);
-    const VecX zero = VecX::Zero(Wp.rows());
-    Gp = VelocityMap::from_columns(std::move(Wp), zero);
-  }
-  assemble_elastic(record.x, Wb, Gp, record.stiffness, record.inertia, record.activation,
+  const BasisRows Wb = q_.size() > 0 ? turned_rows(subspace_, skin, edge_nodes_) : BasisRows(),
+                  Wp = points_ ? turned_rows(subspace_, skin, point_nodes_) : BasisRows();
+  assemble_elastic(record.x, Wb, Wp, record.stiffness, record.inertia, record.activation,
                    record.projected ? fem::Projection::kPsd : fem::Projection::kNone);
   add_contact_blocks(record.contact_block, record.contact_value);
   made_from_ = {};

@@ -16,7 +16,9 @@ constexpr Entry kCondenseEntries[] = {
     {.path = "/method[condense]/skinning", .type = Type::kEnum, .fallback = "\"dual-quaternion\"", .values = "dual-quaternion linear", .text = "How bones move the flesh before it is corrected."},
     {.path = "/method[condense]/training", .type = Type::kEnum, .fallback = "\"animation\"", .values = "animation bones", .text = "Poses that the subspace is made from: the scene's animation at equal intervals, or the motion of each bone by itself."},
     {.path = "/method[condense]/poses", .type = Type::kInteger, .fallback = "12", .range = ranges::within(1, 10000), .text = "Poses of the animation, or of each bone."},
-    {.path = "/method[condense]/modes", .type = Type::kInteger, .fallback = "40", .range = ranges::within(0, 1000), .aliases = "rank r", .text = "Most columns of the basis that poses give; there are no more than poses, and none with less than least_spread."},
+    {.path = "/method[condense]/basis", .type = Type::kEnum, .fallback = "\"body\"", .values = "body bones", .text = "body: columns that move the whole body; bones: the flesh around each bone has columns of its own, which overlap where skinning weights do."},
+    {.path = "/method[condense]/coupling", .type = Type::kNumber, .fallback = "0", .range = ranges::at_least(0), .text = "Springs that hold overlapping domains of the basis together, relative to the flesh between them; 0: the elements that both move do that."},
+    {.path = "/method[condense]/modes", .type = Type::kInteger, .fallback = "40", .range = ranges::within(0, 1000), .aliases = "rank r", .text = "Most columns of the basis that poses give, of all domains together; there are no more than poses (of a domain), and none with less than least_spread."},
     {.path = "/method[condense]/least_spread", .type = Type::kNumber, .fallback = "1e-5", .range = ranges::inside(0, 1), .text = "Columns whose singular value is below this, relative to the first, are left out."},
     {.path = "/method[condense]/linear_modes", .type = Type::kInteger, .fallback = "0", .range = ranges::within(0, 500), .text = "Vibration modes of the rest shape that are added to the basis."},
     {.path = "/method[condense]/points", .type = Type::kInteger, .fallback = "0", .range = ranges::within(0, 100000), .aliases = "cubature_points", .text = "Cubature points, at most; 0: ten for each column of the basis."},
@@ -88,6 +90,8 @@ condense::CondenseOptions condense::CondenseOptions::read(const nlohmann::json& 
   out.linear_skinning = o.at("skinning") == "linear";
   out.each_bone = o.at("training") == "bones";
   out.poses = o.at("poses");
+  out.bone_domains = o.at("basis") == "bones";
+  out.coupling = o.at("coupling");
   out.modes = o.at("modes");
   out.least_spread = o.at("least_spread");
   out.linear_modes = o.at("linear_modes");

@@ -31,6 +31,8 @@ struct CondenseOptions {
   // Training.
   bool each_bone = false;      // poses from each bone by itself instead of the animation
   Index poses = 12;            // of the animation, or of each bone
+  bool bone_domains = false;   // columns of their own around each bone
+  double coupling = 0;         // of domains: kappa of domains.hpp
   Index modes = 40;            // most columns from poses
   double least_spread = 1e-5;  // of a mode, relative to the first: what is below is left out
   Index linear_modes = 0;      // vibration modes beside them

@@ -5,6 +5,7 @@
 // whole body in some poses, pulled back by the skinning, and their singular vectors.
 #pragma once
 
+#include <limber/methods/condense/basis.hpp>
 #include <limber/methods/condense/training_poses.hpp>
 #include <limber/reduction/cubature.hpp>
 
@@ -15,17 +16,20 @@
 namespace limber::condense {
 
 struct Subspace {
-  MatX U;                // 3n x r with U^T M U = mean_mass I; rows of nodes that are fixed to bones are zero
-  double mean_mass = 1;  // of a node [kg]
-  MatX q;                // r x poses: the training poses [m]
-  VecX spread;           // of each coordinate over the poses [m]
-  Cubature cubature;     // weights multiply the energies of the elements
-  double error = 0;      // of the forces of cubature, relative: of the samples it was trained with
-  double held_out = 0;   // and of others
+  Basis basis;                           // U; nodes that are fixed to bones have no rows, or zeros
+  double mean_mass = 1;                  // of a node [kg]
+  MatX mass;                             // U^T M U; of one domain mean_mass I [kg]
+  MatX coupling;                         // of springs between domains [N/m]; see domains.hpp
+  MatX q;                                // r x poses: the training poses [m]
+  VecX spread;                           // of each coordinate over the poses [m]
+  Cubature cubature;                     // weights multiply the energies of the elements
+  std::vector<Index> domain_of_element;  // whose points stand for it
+  double error = 0;     // of the forces of cubature, relative: of the samples it was trained with
+  double held_out = 0;  // and of others
   std::uint64_t hash = 0;
   bool from_cache = false;
 
-  Index columns() const { return static_cast<Index>(U.cols()); }
+  Index columns() const { return basis.columns(); }
 };
 
 // U^T R^T f over the nodes where `skip` is 0 (empty: all); R of the skinned body. The same bits for any
@@ -36,8 +40,8 @@ VecX reduced_force(const Subspace& subspace, const SkinnedBody& skin, const VecX
 void subspace_positions(const Subspace& subspace, const SkinnedBody& skin, const VecX& q, VecX& x);
 // R^T (x - s).
 VecX local_displacement(const SkinnedBody& skin, const VecX& x);
-// R_i U_i of some nodes, one below the other.
-MatX turned_rows(const Subspace& subspace, const SkinnedBody& skin, std::span<const Index> nodes);
+// R_i U_i of some nodes.
+BasisRows turned_rows(const Subspace& subspace, const SkinnedBody& skin, std::span<const Index> nodes);
 
 // Solves the poses, makes basis and cubature, and keeps all of it in preparation.cache: a training that was
 // broken off goes on where it was. Throws Error(kInput) for samples in equilibrium, which cannot train
