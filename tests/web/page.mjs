@@ -145,7 +145,7 @@ async function positionsAgree(page, truth, what) {
 {
   // A body that the vertex shader moves looks like the same motion from positions.
   const pictures = async (name) => {
-    const page = await open(browser, file(`${name}/index.html`), { quality: "high" });
+    const page = await open(browser, file(`${name}/index.html`));
     await ready(page);
     await positionsAgree(page, json(`${name}/truth.json`), name);
     const out = {};
@@ -187,7 +187,7 @@ async function positionsAgree(page, truth, what) {
   check(skin.cut > 100 && skin.cut === plain.cut, `reduced: a cut shows ${skin.cut} triangles inside`);
 }
 {
-  const page = await open(browser, file("cut/index.html"), { quality: "high" });
+  const page = await open(browser, file("cut/index.html"));
   await ready(page);
   await positionsAgree(page, json("cut/truth.json"), "cut");
   const nodes = await page.evaluate(() => [14, 15].map((f) => (window.limber.seek(f), window.limber.nodes().length)));
@@ -201,7 +201,7 @@ async function positionsAgree(page, truth, what) {
 }
 {
   // Cloth that is remeshed in every frame, and slides over an edge.
-  const page = await open(browser, file("cloth/index.html"), { quality: "high" });
+  const page = await open(browser, file("cloth/index.html"));
   await ready(page);
   await positionsAgree(page, json("cloth/truth.json"), "cloth");
   const seen = await page.evaluate(() => {
@@ -317,7 +317,7 @@ async function positionsAgree(page, truth, what) {
   await page.click("#tool-link");
   const hash = await page.evaluate(() => location.hash);
   await page.context().close();
-  const again = await open(browser, `${file("bar/index.html")}${hash}&x=`);
+  const again = await open(browser, `${file("bar/index.html")}${hash}&quality=lowest&x=`);
   await ready(again);
   const state = await again.evaluate(() => ({ frame: window.limber.frame, place: window.limber.app.stage.place, range: window.limber.app.typedRange, map: document.getElementById("map").value, nodes: window.limber.app.plottedNodes.length }));
   check(state.frame === 7 && state.range?.[1] === 0.02 && state.map === "grey" && state.nodes === 1, `bar: the link brings all of it back ${JSON.stringify(state)}`);

@@ -11,12 +11,13 @@ export interface Bounds {
   high: THREE.Vector3;
 }
 
-// What is given up, step by step, where drawing is slow: resolution and shadows.
+// What is given up, step by step, where drawing is slow: resolution, shadows, and at last the light of a room around the
+// scene, which takes seconds to prepare without a GPU.
 const qualities = [
-  { ratio: 2, shadow: 2048 },
-  { ratio: 1, shadow: 1024 },
-  { ratio: 0.75, shadow: 512 },
-  { ratio: 0.5, shadow: 0 },
+  { ratio: 2, shadow: 2048, room: true },
+  { ratio: 1, shadow: 1024, room: true },
+  { ratio: 0.75, shadow: 512, room: true },
+  { ratio: 0.5, shadow: 0, room: false },
 ];
 
 export class Stage {
@@ -27,6 +28,8 @@ export class Stage {
   readonly root = new THREE.Group(); // the run's coordinates -> the stage's
   readonly grid: number; // spacing of the floor's grid [m]
   private readonly key: THREE.DirectionalLight;
+  private readonly sky: THREE.HemisphereLight; // in place of the room
+  private room: THREE.Texture | null = null; // made when it is first needed
   private readonly floor: THREE.Mesh;
   private corners: THREE.Vector3[] = []; // of the box that the run stays in
   private readonly target = new THREE.Vector3();
@@ -67,9 +70,8 @@ export class Stage {
     this.floor = floorMesh(4, this.grid * scale);
     this.scene.add(this.floor);
 
-    const pmrem = new THREE.PMREMGenerator(this.renderer);
-    this.scene.environment = pmrem.fromScene(new RoomEnvironment(), 0.06).texture;
-    pmrem.dispose();
+    this.sky = new THREE.HemisphereLight(0xffffff, 0x8d8880, 1);
+    this.scene.add(this.sky);
     this.key = new THREE.DirectionalLight(0xfff4e8, 1.5);
     this.key.position.set(1.1, 2.2, 1.3);
     this.key.castShadow = true;
@@ -142,6 +144,7 @@ export class Stage {
   setLook(dark: boolean) {
     setFloorLook(dark);
     this.scene.environmentIntensity = dark ? 0.4 : 0.46;
+    this.sky.intensity = dark ? 1.8 : 2.1;
     this.key.intensity = dark ? 1.5 : 1.6;
     this.changed = true;
   }
@@ -196,8 +199,21 @@ export class Stage {
     return true;
   }
 
+  private lightRoom() {
+    const wanted = qualities[this.quality].room;
+    if (wanted && !this.room) {
+      const pmrem = new THREE.PMREMGenerator(this.renderer);
+      // Bodies are rough: small pictures of the room light them as well.
+      this.room = pmrem.fromScene(new RoomEnvironment(), 0.06, 0.1, 100, { size: 64 }).texture;
+      pmrem.dispose();
+    }
+    this.scene.environment = wanted ? this.room : null;
+    this.sky.visible = !wanted;
+  }
+
   // Draws the scene once, or once per column with only that column's group visible.
   draw(columns: THREE.Object3D[] | null) {
+    this.lightRoom();
     const { clientWidth: w, clientHeight: h } = this.canvas;
     const r = this.renderer;
     if (!columns || columns.length < 2) {
