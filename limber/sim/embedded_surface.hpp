@@ -26,6 +26,14 @@ struct EmbeddedSurface {
 EmbeddedSurface embed(std::shared_ptr<const TexturedSurface> surface, std::span<const Vec3> rest,
                       std::span<const Tet> elements, Index begin, Index end);
 
+// The surface without the faces that a cut goes through: those whose points are carried by elements that hung
+// together near the face before it, and do not any more. `origin`: of every node, its number before all cuts.
+std::shared_ptr<const TexturedSurface> without_torn_faces(const EmbeddedSurface& e,
+                                                          std::span<const Vec3> rest,
+                                                          std::span<const Tet> elements,
+                                                          std::span<const Index> origin, Index begin,
+                                                          Index end);
+
 // Where the points are for nodes at x, 3n.
 std::vector<Vec3> carried(const EmbeddedSurface& e, std::span<const Tet> elements, const VecX& x);
 

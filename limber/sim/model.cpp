@@ -405,6 +405,9 @@ void add_embedded(Index body, std::shared_ptr<const TexturedSurface> surface, Mo
   auto e = std::make_shared<EmbeddedSurface>(
       embed(std::move(surface), model.mesh.rest, model.mesh.elements, range.begin, range.end));
   e->body = body;
+  if (!model.origin.empty())  // there has been a cut
+    e->surface =
+        without_torn_faces(*e, model.mesh.rest, model.mesh.elements, model.origin, range.begin, range.end);
   model.embedded.push_back(std::move(e));
 }
 

@@ -262,7 +262,8 @@ Model with_topology(const Model& base, const Topology& t) {
     }
     next.articulation = std::move(articulation);
   }
-  // Bound anew: a cut has given other nodes to the elements, none to the surface.
+  // Bound anew: a cut has given other nodes to the elements, none to the surface, whose faces across it are
+  // gone.
   for (const auto& e : base.embedded) add_embedded(e->body, e->surface, next);
   finish_model(next);
   return next;

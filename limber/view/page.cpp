@@ -120,6 +120,11 @@ PageReport write_page(const std::filesystem::path& recording, const std::filesys
     const json& epochs = run->manifest().at("epochs");
     report.inside = !epochs.empty() && epochs.back().at("inside").get<bool>();
     report.notices = run->manifest().at("notices").get<std::vector<std::string>>();
+    if (static_cast<double>(text.size()) > 1.02 * options.max_bytes)
+      report.notices.push_back(fmt::format(
+          "The page has {:.1f} MB, more than the {:.1f} that were wanted: what does not change from frame to "
+          "frame (the mesh, a surface that it carries) takes most of it.",
+          1e-6 * static_cast<double>(text.size()), 1e-6 * options.max_bytes));
   } catch (const Error& e) {
     json manifest = page_manifest("failed", recording.parent_path().filename().string());
     manifest["failure"] = report.failure = e.what();

@@ -603,8 +603,9 @@ void RunEncoder::update() {
     notices.push_back(fmt::format("{} frame{} with positions that are not finite, or far outside, left out.",
                                   skipped_, skipped_ == 1 ? " is" : "s are"));
   if (options_.every > 1)
-    notices.push_back(fmt::format("To keep the page small it shows every {}th of {} recorded frames.",
-                                  options_.every, count));
+    notices.push_back(fmt::format("To keep the page small it shows every {} of {} recorded frames.",
+                                  options_.every == 2 ? "second" : fmt::format("{}th", options_.every),
+                                  count));
   manifest_["notices"] = std::move(notices);
 }
 

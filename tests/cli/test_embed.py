@@ -123,6 +123,28 @@ class Embed(CommandTest):
         # The page has the image too.
         self.assertIn("data:image/png;base64," , (self.folder / "run" / "index.html").read_text())
 
+    def test_a_cut_takes_the_faces_that_it_goes_through(self):
+        write_statue(self.folder)
+        path = self.scene("cut", base={"limber": 1}, time={"step": 0.01, "end": 0.06}, gravity=[0, 0, 0],
+                          method={"type": "vanilla"}, bodies=[self.BODY], output={"every": 1},
+                          constraints=[{"nodes": {"set": end}, "interpolation": "linear",
+                                        "motion": [{"t": 0}, {"t": 0.06, "translation": [way, 0, 0]}]}
+                                       for end, way in (("x0", -0.02), ("x1", 0.02))],
+                          events=[{"time": 0.03, "point": [0.05, 0, 0], "normal": [1, 0, 0]}])
+        self.limber("run", path, "-q", "-o", "run")
+        self.limber("export", "run", "--format", "obj")
+        self.limber("export", "run", "--format", "glb")
+        for frame, expected in ((0, 7), (2, 7), (4, 2), (6, 2)):  # the ends of the box are left
+            lines = (self.folder / "run" / "obj" / f"cut_{frame:06}.obj").read_text().splitlines()
+            faces = [l for l in lines if l.startswith("f ")]
+            points = [[float(w) for w in l.split()[1:]] for l in lines if l.startswith("v ")]
+            self.assertEqual((len(faces), len(points)), (expected, len(POINTS)), frame)
+            for face in faces:  # none is stretched between the halves
+                side = np.array([points[int(w.split("/")[0]) - 1] for w in face.split()[1:]])
+                if expected == 2:
+                    self.assertLess(np.ptp(side[:, 0]), 0.02)
+        self.assertGreater(max(p[0] for p in points) - min(p[0] for p in points), 0.12 + 0.02)
+
     def test_a_page_without_the_inside_still_carries_it(self):
         self.affine()
         self.limber("view", "run", "-o", "small.html", "--no-open", "--no-inside")
