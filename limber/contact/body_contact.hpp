@@ -45,7 +45,7 @@ class BodyContact {
     Vec3 n = Vec3::Zero();                       // of friction
     std::array<double, 4> weight{};              // of friction: 1, -b
     Vec3 origin = Vec3::Zero();                  // sum of weight times c [m]
-    bool counts = true;                          // has an energy; see leave_out
+    bool counts = true;                          // has an energy; see weigh
   };
   // The pairs of nodes that are inside a body at x, ordered by node.
   std::vector<Pair> detect(const VecX& x);
@@ -59,10 +59,16 @@ class BodyContact {
   bool revise(const VecX& x);
   // As in ContactEnergy.
   ContactEnergy::Revision revise_friction(const VecX& x);
-  // Pairs that this is true of have no energy, until the next pose() or call of this.
-  template <class Predicate>
-  void leave_out(Predicate&& out) {
-    for (Pair& pair : pairs_) pair.counts = !out(pair);
+  // Multiplies the energy of every pair by weight(pair), until the next pose() or call of this; 0: it has
+  // none.
+  template <class Weight>
+  void weigh(Weight&& weight) {
+    for (Pair& pair : pairs_) {
+      const double w = weight(pair), stiffness = K_[at(pair.site)] * (w > 0 ? w : 1.0);
+      pair.counts = w > 0;
+      pair.limit *= stiffness / pair.stiffness;
+      pair.stiffness = stiffness;
+    }
   }
   // Nodes that have gone through a body, seen by the last revise().
   const std::vector<Index>& tunnelled() const { return tunnelled_; }

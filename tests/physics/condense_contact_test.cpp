@@ -86,6 +86,38 @@ TEST(CondenseContact, BodyTouchesItself) {
   EXPECT_EQ(hash_state(first.state()), hash_state(again.state()));
 }
 
+// The same when training poses have met: the contact has points of its own, and nothing is in full space.
+TEST(CondenseContact, TrainedContactStaysInTheSubspace) {
+  const auto scene = fork(R"({"type": "condense", "body_contact": true, "trained_contact": true, "poses": 20,
+                              "modes": 16, "least_spread": 1e-7, "radius": 0.3})");
+  Simulation run(scene, with_cache()),
+      full(fork(R"({"type": "implicit", "integrator": "quasistatic", "body_contact": true})"), with_cache());
+  double max = 0, trained = 0, contacts = 0, other = 0;
+  State half;
+  for (int k = 0; k < 20; ++k) {
+    const StepReport r = run.step(), reference = full.step();
+    ASSERT_EQ(r.status, StepStatus::kOk) << r.why;
+    EXPECT_EQ(r.extra.at("full_nodes"), 0) << k;
+    EXPECT_EQ(r.fallbacks.count("full_space_after_failure"), 0u) << k;
+    max = std::max(max, max_distance(run.state().x, full.state().x));
+    trained = std::max(trained, r.extra.at("trained_contacts"));
+    contacts += r.extra.at("body_contacts");
+    other += reference.extra.at("body_contacts");
+    if (k == 9) half = run.state();
+  }
+  RecordProperty("max", fmt::format("{}", max));
+  RecordProperty("trained", fmt::format("{}", trained));
+  RecordProperty("contacts", fmt::format("{} {}", contacts, other));
+  EXPECT_GT(trained, 3);
+  EXPECT_GT(contacts, 0.5 * other);
+  EXPECT_LT(max, 0.01);
+
+  Simulation again(scene, with_cache());
+  again.restore(half);
+  for (int k = 10; k < 20; ++k) again.step();
+  EXPECT_EQ(hash_state(run.state()), hash_state(again.state()));
+}
+
 // A soft ball on a bone of its own is pressed into the capsule and drawn along it, with friction.
 TEST(CondenseContact, BodiesTouchEachOther) {
   const auto scene = [](const std::string& method) {

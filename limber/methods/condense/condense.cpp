@@ -75,13 +75,17 @@ class Condense final : public Stepper {
     std::vector<std::uint8_t> region;
     {
       auto phase = clock_.phase("oracle");
-      region = oracle_.region(hits(model, state, in), in.t + in.h, moving(memory), memory);
+      begin_stage(state, in, memory);
+      region = oracle_.region(hits(model, state, in, memory), in.t + in.h, moving(memory), memory);
+      // Contacts that training knows, beside nodes in full space, are as new.
+      for (std::vector<Index> beside; !(beside = known_beside(state, region)).empty();)
+        if (!oracle_.grow(beside, memory, region)) break;
     }
     NewtonReport solved;
     bool all = false;
     int revisions = 0;
     for (int growth = 0;;) {
-      take_region(model, state, region, all, memory);
+      take_region(model, state, in, region, all, memory);
       NewtonReport r = solve(model, state, in, memory);
       add(r, solved);
       if (!r.converged && !system_.all_full()) {  // graceful degradation
@@ -161,6 +165,9 @@ class Condense final : public Stepper {
       return wrong_size("anchor", m->anchor.size(), m->q.size());
     if (m->local_velocity.size() != (options_.dynamics ? 3 * n : 0))
       return wrong_size("local_velocity", m->local_velocity.size(), options_.dynamics ? 3 * n : 0);
+    if (m->x_prev.size() != (options_.bdf2 ? 3 * n : 0))
+      return wrong_size("x_prev", m->x_prev.size(), options_.bdf2 ? 3 * n : 0);
+    if (m->v_prev.size() != m->x_prev.size()) return wrong_size("v_prev", m->v_prev.size(), m->x_prev.size());
     if (m->coupled.size() % 4 != 0 ||
         std::any_of(m->coupled.begin(), m->coupled.end(), [&](std::int64_t i) { return i < 0 || i >= n; }))
       return "\"coupled\" is not a list of nodes, four for each pair";
@@ -246,14 +253,26 @@ class Condense final : public Stepper {
     return out;
   }
 
-  // Nodes that touch something at the start of the step or are about to.
-  std::vector<Index> hits(const Model& model, const State& state, const StepInput& in) {
+  // The time integration of the step: v = (x - c)/g (docs/methods/implicit.md).
+  void begin_stage(const State& state, const StepInput& in, const CondenseMemory& memory) {
+    stage_ = {in.h, state.x, state.v, {{1, &state.x}}};
+    if (!options_.bdf2 || memory.x_prev.size() != state.x.size()) return;  // the first step
+    stage_ = {2.0 / 3 * in.h,
+              4.0 / 3 * state.x - 1.0 / 3 * memory.x_prev,
+              4.0 / 3 * state.v - 1.0 / 3 * memory.v_prev,
+              {{4.0 / 3, &state.x}, {-1.0 / 3, &memory.x_prev}}};
+  }
+
+  // Nodes that touch something at the start of the step or are about to, and that training does not know of.
+  std::vector<Index> hits(const Model& model, const State& state, const StepInput& in,
+                          const CondenseMemory& memory) {
     std::vector<Index> out;
-    const VecX expected = carried(model, state.x, in);
+    expected_ = carried(model, state.x, in);
+    const VecX& expected = expected_;
     if (BodyContact* bodies = system_.bodies()) {
-      bodies->pose(state.x, expected, state.x, in.h);
-      system_.add_pressing(state.x, out);
-      system_.add_pressing(expected, out);
+      bodies->pose(state.x, expected, stage_.c, stage_.g);
+      system_.add_pressing(state.x, memory.full, out);
+      system_.add_pressing(expected, memory.full, out);
     }
     if (model.contact.empty()) return clean(std::move(out));
     const VecX way = (expected - state.x) / in.h;
@@ -262,11 +281,20 @@ class Condense final : public Stepper {
     return clean(std::move(out));
   }
 
+  std::vector<Index> known_beside(const State& state, const std::vector<std::uint8_t>& region) const {
+    std::vector<Index> out;
+    if (!options_.trained_contact || !system_.bodies()) return out;
+    system_.add_pressing(state.x, region, out);
+    system_.add_pressing(expected_, region, out);
+    std::erase_if(out, [&](Index i) { return region[at(i)] != 0; });
+    return clean(std::move(out));
+  }
+
   // Nodes of the subspace that touch something after the solve.
   std::vector<Index> outside(const Model& model, const StepInput& in) const {
     std::vector<Index> out;
     if (system_.all_full()) return out;
-    if (system_.bodies()) system_.add_pressing(system_.positions(), out);
+    if (system_.bodies()) system_.add_pressing(system_.positions(), system_.full(), out);
     if (!model.contact.empty())
       for (const Contact& c : touching(model.contact, system_.positions(), in.t + in.h))
         out.push_back(c.node);
@@ -288,8 +316,8 @@ class Condense final : public Stepper {
   }
 
   // Makes the region V_f, or what must be instead of it.
-  void take_region(const Model& model, State& state, const std::vector<std::uint8_t>& wanted, bool all,
-                   CondenseMemory& memory) {
+  void take_region(const Model& model, State& state, const StepInput& in,
+                   const std::vector<std::uint8_t>& wanted, bool all, CondenseMemory& memory) {
     auto phase = clock_.phase("region");
     std::vector<std::uint8_t> region = wanted;
     const auto count = std::count(region.begin(), region.end(), std::uint8_t{1});
@@ -300,7 +328,7 @@ class Condense final : public Stepper {
     if (all)
       for (std::size_t i = 0; i < region.size(); ++i) region[i] = skeleton_.bone_of_node[i] < 0;
     const bool changed = region != memory.full;
-    if (changed) refit(model, state, region, memory);
+    if (changed && refit(model, state, region, memory)) begin_stage(state, in, memory);
     system_.set_region(region, options_.exact, memory.coupled);
     switches_.exact_points += system_.exact_domains();
     region_changed_ |= changed;
@@ -308,13 +336,14 @@ class Condense final : public Stepper {
     memory.full = std::move(region);
   }
 
-  // Nodes that leave full space: the subspace takes over positions and velocities, fitted by masses.
-  void refit(const Model& model, State& state, const std::vector<std::uint8_t>& region,
+  // Nodes that leave full space: the subspace takes over positions and velocities, fitted by masses. True:
+  // some do.
+  bool refit(const Model& model, State& state, const std::vector<std::uint8_t>& region,
              CondenseMemory& memory) {
     const auto leaves = [&](Index i) { return memory.full[at(i)] && !region[at(i)]; };
     Index leaving = 0;
     for (Index i = 0; i < model.nodes(); ++i) leaving += leaves(i);
-    if (leaving == 0) return;
+    if (leaving == 0) return false;
     // U_s^T M U_s
     std::vector<Index> full;
     for (Index i = 0; i < model.nodes(); ++i)
@@ -330,9 +359,13 @@ class Condense final : public Stepper {
     memory.q = fit(state.x - before_.x);
     VecX x;
     subspace_positions(subspace_, before_, memory.q, x);
+    const bool history = memory.x_prev.size() == x.size();
     for (Index i = 0; i < model.nodes(); ++i)
-      if (!region[at(i)] && skeleton_.bone_of_node[at(i)] < 0) node(state.x, i) = node(x, i);
-    if (!options_.dynamics) return;
+      if (!region[at(i)] && skeleton_.bone_of_node[at(i)] < 0) {
+        if (history) node(memory.x_prev, i) += node(x, i) - node(state.x, i);
+        node(state.x, i) = node(x, i);
+      }
+    if (!options_.dynamics) return true;
     // Velocities in the skinned frame: what the skeleton does by itself stays.
     VecX turned(state.v.size());
     for (Index i = 0; i < model.nodes(); ++i)
@@ -342,8 +375,10 @@ class Condense final : public Stepper {
       if (!region[at(i)] && skeleton_.bone_of_node[at(i)] < 0) {
         const Vec3 change = Vec3(node(rate, i)) - Vec3(node(memory.local_velocity, i));
         node(state.v, i) += before_.R[at(i)] * change;
+        if (history) node(memory.v_prev, i) += before_.R[at(i)] * change;
         node(memory.local_velocity, i) = node(rate, i);
       }
+    return true;
   }
 
   NewtonReport solve(const Model& model, const State& state, const StepInput& in, CondenseMemory& memory) {
@@ -356,11 +391,11 @@ class Condense final : public Stepper {
       s.load = external_force(model, in);
       s.activation = in.activation;
       if (options_.dynamics) {
-        const double a = model.scene->damping_mass, g = in.h;
+        const double a = model.scene->damping_mass, g = stage_.g;
         s.inertia = 1 / (g * g) + a / g;
-        s.target = state.x + g / (1 + a * g) * state.v;
+        s.target = stage_.c + g / (1 + a * g) * stage_.u;
         s.damping = model.scene->damping_stiffness / g;
-        s.history = &state.x;
+        s.history = stage_.history;
       }
       const VecX guess = guess_.size() > 0 ? guess_ : carried(model, state.x, in);
       if (system_.couple_pairs(state.x, guess)) {
@@ -372,7 +407,7 @@ class Condense final : public Stepper {
         memory.anchor = system_.make_anchor(memory.q);
       region_changed_ = false;
       if (options_.anchor && memory.anchor.size() == system_.q().size()) system_.set_anchor(memory.anchor);
-      system_.pose_contact(state.x, in.t, in.t + in.h, in.h);
+      system_.pose_contact(state.x, in.t, in.t + in.h, stage_.c, stage_.g);
     }
     guess_.resize(0);
     guess_q_.resize(0);
@@ -424,7 +459,12 @@ class Condense final : public Stepper {
       memory.change = change / count;
       memory.local_velocity = rate;
     }
-    state.v = (x - state.x) / in.h;
+    const VecX c = std::move(stage_.c);
+    if (options_.bdf2) {
+      memory.x_prev = std::move(state.x);
+      memory.v_prev = std::move(state.v);
+    }
+    state.v = (x - c) / stage_.g;
     state.x = x;
     if (links_) links_->place(state);
     if (system_.q().size() > 0) memory.q = system_.q();
@@ -457,6 +497,7 @@ class Condense final : public Stepper {
       report.extra["body_pairs"] = static_cast<double>(bodies->pairs().size());
       report.extra["body_contacts"] = static_cast<double>(now.active);
       report.extra["body_depth"] = now.depth;  // [m]
+      if (options_.trained_contact) report.extra["trained_contacts"] = system_.trained_pairs();
       report.extra["body_tunnelled"] = static_cast<double>(bodies->tunnelled().size());
       if (!bodies->tunnelled().empty())
         report.warnings.push_back(fmt::format(
@@ -488,6 +529,12 @@ class Condense final : public Stepper {
   double after_time_ = -1;
   VecX after_joints_;
   StepInput held_;
+  struct Stage {
+    double g = 0;  // [s]
+    VecX c, u;     // [m, m/s]
+    std::vector<std::pair<double, const VecX*>> history;
+  } stage_;
+  VecX expected_;
   bool pose_moves_ = false, region_changed_ = false;
   VecX guess_, guess_q_;
   struct Switches {

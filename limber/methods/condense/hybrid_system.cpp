@@ -30,9 +30,9 @@ HybridSystem::HybridSystem(const Model& model, const Skeleton& skeleton, const S
       rounding_(fem::rounding(model.mesh, fem::rest_volume(*model.elements))),
       solver_({model.scene->solver, model.scene->ordering}) {
   if (options.body_contact)
-    bodies_.emplace(model.mesh,
-                    BodyContactOptions{model.scene->contact.stiffness, model.scene->contact.friction,
-                                       options.contact_damping, options.slip_speed});
+    bodies_.emplace(model.mesh, BodyContactOptions{model.scene->contact.stiffness,
+                                                   options.frictionless ? 0.0 : model.scene->contact.friction,
+                                                   options.contact_damping, options.slip_speed});
   body_force_ = VecX::Zero(bodies_ ? 3 * model.nodes() : 0);
 }
 
@@ -214,42 +214,43 @@ void HybridSystem::reduced_mass() {
   mass_ -= BasisRows(subspace_.basis, {}, full_nodes_).gram(mass);
 }
 
-void HybridSystem::pose(HybridStep step, const VecX& x, const VecX& q) {
+void HybridSystem::pose(HybridStep step, const VecX& x0, const VecX& q) {
   step_ = std::move(step);
-  x_ = x;
+  x_ = x0;
   const Eigen::Index r = all_full() ? 0 : subspace_.columns();
   q0_ = r > 0 ? q : VecX();
   stiffness_ = 1 + step_.damping;
   anchor_ = VecX::Zero(r);
   Wb_ = r > 0 ? turned_rows(subspace_, *step_.skin, edge_nodes_) : BasisRows();
   if (points_) Wp_ = turned_rows(subspace_, *step_.skin, point_nodes_);
+  Wc_ = r > 0 ? turned_rows(subspace_, *step_.skin, trained_nodes_) : BasisRows();
   full_load_ = gathered(step_.load, full_nodes_);
   reduced_load_ = r > 0 ? reduced_force(subspace_, *step_.skin, step_.load, full_) : VecX();
-  if (step_.damping > 0) {  // -b/g (f_h): the history of the elastic forces
-    if (active_) {
-      fem::assemble_force(*active_->elements, active_->gather(*step_.history), step_.activation,
-                          active_force_);
-      VecX edge = VecX::Zero(3 * static_cast<Eigen::Index>(edge_nodes()));
-      for (std::size_t k = 0; k < active_->nodes.size(); ++k) {
-        const auto own = node(active_force_.f, static_cast<Index>(k));
-        if (full_of_[k] >= 0) node(full_load_, full_of_[k]) -= step_.damping * own;
-        if (edge_of_[k] >= 0) node(edge, edge_of_[k]) = own;
+  if (step_.damping > 0)  // -b/g (f_h): the history of the elastic forces
+    for (const auto& [weight, x] : step_.history) {
+      const double share = step_.damping * weight;
+      if (active_) {
+        fem::assemble_force(*active_->elements, active_->gather(*x), step_.activation, active_force_);
+        VecX edge = VecX::Zero(3 * static_cast<Eigen::Index>(edge_nodes()));
+        for (std::size_t k = 0; k < active_->nodes.size(); ++k) {
+          const auto own = node(active_force_.f, static_cast<Index>(k));
+          if (full_of_[k] >= 0) node(full_load_, full_of_[k]) -= share * own;
+          if (edge_of_[k] >= 0) node(edge, edge_of_[k]) = own;
+        }
+        if (r > 0) reduced_load_ -= share * Wb_.transposed(edge);
       }
-      if (r > 0) reduced_load_ -= step_.damping * Wb_.transposed(edge);
+      if (points_) {
+        fem::assemble_force(*points_->elements, points_->gather(*x), step_.activation, points_force_);
+        reduced_load_ -= share * Wp_.transposed(points_force_.f);
+      }
     }
-    if (points_) {
-      fem::assemble_force(*points_->elements, points_->gather(*step_.history), step_.activation,
-                          points_force_);
-      reduced_load_ -= step_.damping * Wp_.transposed(points_force_.f);
-    }
-  }
   if (step_.inertia > 0 && r > 0) {
     VecX start;
     subspace_positions(subspace_, *step_.skin, q0_, start);
     start = model_.mass.cwiseProduct(start - step_.target);
     reduced_inertia_ = reduced_force(subspace_, *step_.skin, start, full_);
   }
-  place(gathered(x, full_nodes_), q0_);
+  place(gathered(x0, full_nodes_), q0_);
 }
 
 void HybridSystem::place(const VecX& xf, const VecX& q) {
@@ -267,6 +268,7 @@ void HybridSystem::place(const VecX& xf, const VecX& q) {
   };
   put(edge_nodes_, Wb_);
   put(point_nodes_, Wp_);
+  put(trained_nodes_, Wc_);
 }
 
 VecX HybridSystem::make_anchor(const VecX& q) {
@@ -293,10 +295,8 @@ VecX HybridSystem::make_anchor(const VecX& q) {
   return c.allFinite() ? c : VecX(VecX::Zero(r));
 }
 
-void HybridSystem::pose_contact(const VecX& x0, double t0, double t, double g) {
-  if (!contact_) return;
-  const VecX start = gathered(x0, full_nodes_);
-  contact_->pose(start, t0, xf_, t, start, g);
+void HybridSystem::pose_contact(const VecX& x0, double t0, double t, const VecX& c, double g) {
+  if (contact_) contact_->pose(gathered(x0, full_nodes_), t0, xf_, t, gathered(c, full_nodes_), g);
 }
 
 bool HybridSystem::revise_friction() {
@@ -310,9 +310,17 @@ bool HybridSystem::revise_friction() {
   return all.change > 0.01 * all.sum;
 }
 
-void HybridSystem::add_pressing(const VecX& x, std::vector<Index>& nodes) const {
+// What training knows is left to its points where the subspace is alone with it; beside full nodes all of it
+// is as new.
+bool HybridSystem::in_subspace(const BodyContact::Pair& pair, const std::vector<std::uint8_t>& region) const {
+  return subspace_.knows(pair.nodes) &&
+         std::none_of(pair.nodes.begin(), pair.nodes.end(), [&](Index i) { return region[at(i)] != 0; });
+}
+
+void HybridSystem::add_pressing(const VecX& x, const std::vector<std::uint8_t>& region,
+                                std::vector<Index>& nodes) const {
   for (const BodyContact::Pair& pair : bodies_->pairs())
-    if (BodyContact::presses(pair, x))
+    if (BodyContact::presses(pair, x) && !in_subspace(pair, region))
       for (const Index i : pair.nodes)
         if (skeleton_.bone_of_node[at(i)] < 0) nodes.push_back(i);
 }
@@ -329,14 +337,25 @@ bool HybridSystem::covered(const BodyContact::Pair& pair) const {
 // unless they have become the greater part.
 bool HybridSystem::couple_pairs(const VecX& x0, const VecX& x1) {
   if (!bodies_) return false;
-  bodies_->leave_out([&](const BodyContact::Pair& pair) {
+  bodies_->weigh([&](const BodyContact::Pair& pair) {
+    if (!all_full() && in_subspace(pair, full_)) return subspace_.contact_weight(pair.nodes[0]);
     return std::any_of(pair.nodes.begin(), pair.nodes.end(),
-                       [&](Index i) { return place_[at(i)] < 0 && skeleton_.bone_of_node[at(i)] < 0; });
+                       [&](Index i) { return place_[at(i)] < 0 && skeleton_.bone_of_node[at(i)] < 0; })
+               ? 0.0
+               : 1.0;
   });
+  trained_.clear();
+  trained_nodes_.clear();
   std::vector<std::array<std::int64_t, 4>> list;
   bool complete = true;
   for (const BodyContact::Pair& pair : bodies_->pairs()) {
     if (!pair.counts) continue;
+    if (!all_full() && in_subspace(pair, full_)) {
+      trained_.insert(trained_.end(), pair.nodes.begin(), pair.nodes.end());
+      for (const Index i : pair.nodes)
+        if (skeleton_.bone_of_node[at(i)] < 0) trained_nodes_.push_back(i);
+      continue;
+    }
     list.push_back({pair.nodes[0], pair.nodes[1], pair.nodes[2], pair.nodes[3]});
     complete &= covered(pair) || !(BodyContact::presses(pair, x0) || BodyContact::presses(pair, x1));
   }
@@ -361,9 +380,20 @@ bool HybridSystem::couple_pairs(const VecX& x0, const VecX& x1) {
         if (const Index a = place_[at(i)], b = place_[at(j)]; b >= 0 && a > b)
           if (const Index block = pattern_->find(a, b); block >= 0) pair_blocks_.push_back(block);
   }
-  for (std::vector<Index>* unique : {&pair_nodes_, &pair_blocks_}) {
+  for (std::vector<Index>* unique : {&pair_nodes_, &pair_blocks_, &trained_nodes_}) {
     std::sort(unique->begin(), unique->end());
     unique->erase(std::unique(unique->begin(), unique->end()), unique->end());
+  }
+  if (!trained_.empty()) {
+    trained_place_.assign(at(model_.nodes()), -1);
+    for (std::size_t k = 0; k < trained_nodes_.size(); ++k)
+      trained_place_[at(trained_nodes_[k])] = static_cast<Index>(k);
+    std::vector<std::array<Index, 4>> cliques;
+    for (std::size_t k = 0; k < trained_.size(); k += 4)
+      cliques.push_back({trained_place_[at(trained_[k])], trained_place_[at(trained_[k + 1])],
+                         trained_place_[at(trained_[k + 2])], trained_place_[at(trained_[k + 3])]});
+    trained_matrix_ = BlockMatrix(std::make_shared<const BlockPattern>(
+        make_block_pattern(static_cast<Index>(trained_nodes_.size()), cliques)));
   }
   return !complete;
 }
@@ -437,6 +467,7 @@ void HybridSystem::evaluate(Point& p) {
     const double touch = bodies_->add_force(x_, body_force_);
     p.energy += touch;
     p.scale += touch;
+    if (!trained_nodes_.empty()) p.rs -= Wc_.transposed(gathered(body_force_, trained_nodes_));
     for (const Index i : pair_nodes_) {
       if (place_[at(i)] >= 0) node(p.rf, place_[at(i)]) -= node(body_force_, i);
       node(body_force_, i).setZero();
@@ -453,6 +484,18 @@ void HybridSystem::assemble(fem::Projection projection) {
   assemble_elastic(x_, Wb_, Wp_, stiffness_, step_.inertia, step_.activation, projection);
   collect_contact_blocks(projection != fem::Projection::kPsd);
   add_contact_blocks(contact_block_, contact_value_);
+  collect_trained(projection != fem::Projection::kPsd);
+  if (contact_reduced_.size() > 0) matrix_.D += contact_reduced_;
+}
+
+// What trained contacts add to the subspace's matrix.
+void HybridSystem::collect_trained(bool exact) {
+  contact_reduced_.resize(0, 0);
+  if (trained_.empty()) return;
+  std::fill(trained_matrix_.values.begin(), trained_matrix_.values.end(), 0.0);
+  bodies_->add_stiffness(x_, exact, trained_matrix_, trained_place_);
+  contact_reduced_.setZero(q_.size(), q_.size());
+  Wc_.add_congruence(trained_matrix_, 1, contact_reduced_);
 }
 
 void HybridSystem::assemble_elastic(const VecX& x, const BasisRows& Wb, const BasisRows& Wp, double stiffness,

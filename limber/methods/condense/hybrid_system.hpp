@@ -3,7 +3,7 @@
 //
 //   E(x_f, q) = sum over T_act of E_e + sum over T_c in T_s of w_i E_i + c . (q - q_0) + contact - loads
 //               + 1/2 q . S q                                                   (springs between domains)
-//               + w/2 |x - target|^2_M                                          (implicit Euler only)
+//               + w/2 |x - target|^2_M                                          (not if quasistatic)
 //
 // V_f: full nodes; V_s: the others, x_i = s_i + R_i U_i q; nodes that are fixed to bones are neither. T_act:
 // elements with a node in V_f, all of them exactly; T_s: the others; T_c: cubature points. V_b: nodes of V_s
@@ -41,7 +41,8 @@ struct HybridStep {
   double inertia = 0;                 // w [1/s^2]; 0: quasistatic
   VecX target;                        // x at which the inertial part is least; empty: quasistatic
   double damping = 0;                 // stiffness damping over the time step: b / g
-  const VecX* history = nullptr;      // positions before the step, for damping
+  // Positions before the step and the weights of their elastic forces, for damping.
+  std::vector<std::pair<double, const VecX*>> history;
   std::vector<double> activation;
 };
 
@@ -84,15 +85,18 @@ class HybridSystem {
   VecX make_anchor(const VecX& q);
   void set_anchor(const VecX& c) { anchor_ = c; }
   // Contacts of the full nodes: the step begins at t0 with nodes at x0 and ends at t; g: effective time step.
-  void pose_contact(const VecX& x0, double t0, double t, double g);
+  // c: with g the velocity, (x - c)/g.
+  void pose_contact(const VecX& x0, double t0, double t, const VecX& c, double g);
   bool revise_friction();  // true: solve again
 
   // Contacts of bodies with each other and themselves (null: not asked for). pose() once a step; the others
   // look at all nodes. Pairs whose nodes are all full, or fixed to bones, have an energy.
   BodyContact* bodies() { return bodies_ ? &*bodies_ : nullptr; }
   const BodyContact* bodies() const { return bodies_ ? &*bodies_ : nullptr; }
-  // Nodes of pairs that press at x, those fixed to bones left out.
-  void add_pressing(const VecX& x, std::vector<Index>& nodes) const;
+  // Nodes of pairs that press at x, those fixed to bones left out; pairs that training knows and that have
+  // none of their nodes in this region are left out as well: they have points in the subspace.
+  void add_pressing(const VecX& x, const std::vector<std::uint8_t>& region, std::vector<Index>& nodes) const;
+  Index trained_pairs() const { return static_cast<Index>(trained_.size() / 4); }  // that have an energy
   // Takes the pairs of the region; makes the pattern anew when it lacks blocks of one that presses at x0 or
   // x1, and says so.
   bool couple_pairs(const VecX& x0, const VecX& x1);
@@ -138,6 +142,8 @@ class HybridSystem {
                         double inertia, const std::vector<double>& activation, fem::Projection projection);
   void collect_contact_blocks(bool exact);
   bool covered(const BodyContact::Pair& pair) const;
+  bool in_subspace(const BodyContact::Pair& pair, const std::vector<std::uint8_t>& region) const;
+  void collect_trained(bool exact);
   void add_contact_blocks(std::span<const std::int64_t> blocks, std::span<const double> values);
 
   void set_costs();
@@ -187,12 +193,16 @@ class HybridSystem {
   std::optional<BodyContact> bodies_;
   std::vector<std::int64_t> coupled_;
   std::vector<Index> pair_nodes_, pair_blocks_;  // of pairs with an energy; blocks beside the diagonal
-  MatX mass_;                                    // of the subspace nodes: U_s^T M U_s
+  std::vector<Index> trained_;                   // pairs with trained points, four nodes each
+  std::vector<Index> trained_nodes_, trained_place_;
+  BlockMatrix trained_matrix_;
+  MatX contact_reduced_;  // what they add to D [N/m]; empty: nothing
+  MatX mass_;             // of the subspace nodes: U_s^T M U_s
 
   // Of the step.
   HybridStep step_;
-  BasisRows Wb_, Wp_;  // of edge nodes, of the points' nodes
-  VecX x_;             // all nodes; those of V_s that nobody looks at are not kept up
+  BasisRows Wb_, Wp_, Wc_;  // of edge nodes, of the points' nodes, of those that trained contacts have
+  VecX x_;                  // all nodes; those of V_s that nobody looks at are not kept up
   VecX xf_, q_, q0_;
   VecX full_load_, reduced_load_;  // [N]
   VecX reduced_inertia_;           // gradient of the inertial part at q0, over w

@@ -19,6 +19,7 @@ struct RegionFactor {
   std::int64_t projected = 0;               // elements were made positive semi-definite
   std::vector<std::int64_t> contact_block;  // what contacts added: blocks of the region's pattern,
   std::vector<double> contact_value;        // nine numbers each [N/m]
+  std::vector<double> contact_reduced;      // and to the subspace's matrix, where trained points touch [N/m]
   std::int64_t steps = 0;                   // that it has served
   double cost = 0, last_cost = 0;           // of all these steps and of the last one, by operation counts
   double fresh_rate = 3;                    // mean decrease of log |r| per iteration with new factors
@@ -36,8 +37,9 @@ struct CondenseMemory {
   std::vector<std::int32_t> keep;     // of every node: steps that the oracles keep it in full space
   std::vector<std::uint8_t> full;     // of every node: whether it was in full space in the last step
   VecX anchor;                        // reduced force that stands for points that are switched off [N]
-  VecX local_velocity;                // bdf1, 3n: rate of the displacement in the skinned frame [m/s]
-  double speed = 0, change = 0;       // bdf1: means over the full nodes [m/s, m/s^2]
+  VecX x_prev, v_prev;                // bdf2: one step before the state [m, m/s]
+  VecX local_velocity;                // bdf1, bdf2, 3n: rate of the displacement in the skinned frame [m/s]
+  double speed = 0, change = 0;       // of that: means over the full nodes [m/s, m/s^2]
   std::vector<std::int64_t> coupled;  // what contacts between bodies added to the pattern, four nodes a pair
   RegionFactor factor;
 
@@ -48,6 +50,8 @@ struct CondenseMemory {
     visitor("keep", m.keep);
     visitor("full", m.full);
     visitor("anchor", m.anchor);
+    visitor("x_prev", m.x_prev);
+    visitor("v_prev", m.v_prev);
     visitor("local_velocity", m.local_velocity);
     visitor("speed", m.speed);
     visitor("change", m.change);
@@ -61,6 +65,7 @@ struct CondenseMemory {
     visitor("factor_projected", m.factor.projected);
     visitor("factor_contact_block", m.factor.contact_block);
     visitor("factor_contact_value", m.factor.contact_value);
+    visitor("factor_contact_reduced", m.factor.contact_reduced);
     visitor("factor_steps", m.factor.steps);
     visitor("factor_cost", m.factor.cost);
     visitor("factor_last_cost", m.factor.last_cost);

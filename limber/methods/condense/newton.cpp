@@ -31,7 +31,8 @@ constexpr int kHybridPcgLimit = 200;
 
 bool same_factor(const RegionFactor& a, const RegionFactor& b) {
   return a.x.size() == b.x.size() && a.x == b.x && a.t == b.t && a.projected == b.projected &&
-         a.contact_block == b.contact_block && a.contact_value == b.contact_value;
+         a.contact_block == b.contact_block && a.contact_value == b.contact_value &&
+         a.contact_reduced == b.contact_reduced;
 }
 
 }  // namespace
@@ -328,6 +329,9 @@ bool HybridSystem::recall(Run& run) {
   assemble_elastic(record.x, Wb, Wp, record.stiffness, record.inertia, record.activation,
                    record.projected ? fem::Projection::kPsd : fem::Projection::kNone);
   add_contact_blocks(record.contact_block, record.contact_value);
+  if (!record.contact_reduced.empty() &&
+      matrix_.D.size() == static_cast<Eigen::Index>(record.contact_reduced.size()))
+    matrix_.D += Eigen::Map<const MatX>(record.contact_reduced.data(), matrix_.D.rows(), matrix_.D.cols());
   made_from_ = {};
   if (!solver_.factor(matrix_.K, matrix_.C, matrix_.D)) return false;
   solver_.round_to_single();
@@ -365,6 +369,7 @@ bool HybridSystem::make_factor(Run& run) {
     record.projected = projection == fem::Projection::kPsd;
     record.contact_block = contact_block_;
     record.contact_value = contact_value_;
+    record.contact_reduced.assign(contact_reduced_.data(), contact_reduced_.data() + contact_reduced_.size());
     made_from_ = record;
     solver_.round_to_single();
     factor_R_.clear();

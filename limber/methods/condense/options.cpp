@@ -12,7 +12,7 @@ namespace {
 
 // clang-format off
 constexpr Entry kCondenseEntries[] = {
-    {.path = "/method[condense]/integrator", .type = Type::kEnum, .fallback = "\"quasistatic\"", .values = "quasistatic bdf1", .text = "quasistatic: equilibrium at every step; bdf1: implicit Euler."},
+    {.path = "/method[condense]/integrator", .type = Type::kEnum, .fallback = "\"quasistatic\"", .values = "quasistatic bdf1 bdf2", .text = "quasistatic: equilibrium at every step; bdf1: implicit Euler; bdf2: second order."},
     {.path = "/method[condense]/skinning", .type = Type::kEnum, .fallback = "\"dual-quaternion\"", .values = "dual-quaternion linear", .text = "How bones move the flesh before it is corrected."},
     {.path = "/method[condense]/training", .type = Type::kEnum, .fallback = "\"animation\"", .values = "animation bones", .text = "Poses that the subspace is made from: the scene's animation at equal intervals, or the motion of each bone by itself."},
     {.path = "/method[condense]/poses", .type = Type::kInteger, .fallback = "12", .range = ranges::within(1, 10000), .text = "Poses of the animation, or of each bone."},
@@ -31,8 +31,8 @@ constexpr Entry kCondenseEntries[] = {
     {.path = "/method[condense]/radius", .type = Type::kNumber, .fallback = "0.1", .range = ranges::at_least(0), .aliases = "rho influence_radius", .text = "Influence radius of a contact, relative to the longest side of the bodies' box at rest: nodes that are this near are in full space. 0: touching nodes alone."},
     {.path = "/method[condense]/slack", .type = Type::kNumber, .fallback = "0.1", .range = ranges::within(0, 10), .text = "A region that must grow is taken wider by this share of the radius, and stays while it holds what is needed and at most half as many nodes besides: its factor can be kept as long. 0: exactly what is needed, in every step."},
     {.path = "/method[condense]/memory", .type = Type::kInteger, .fallback = "2", .range = ranges::within(0, 10000), .text = "Steps that nodes stay in full space after the oracle has chosen them last."},
-    {.path = "/method[condense]/quiet_speed", .type = Type::kNumber, .unit = "1/s", .fallback = "0.05", .range = ranges::at_least(0), .text = "bdf1: full regions stay while their mean speed against the skeleton is above this, in longest sides per second, or quiet_change is exceeded."},
-    {.path = "/method[condense]/quiet_change", .type = Type::kNumber, .unit = "1/s^2", .fallback = "1", .range = ranges::at_least(0), .text = "bdf1: the same for their mean acceleration, in longest sides per squared second."},
+    {.path = "/method[condense]/quiet_speed", .type = Type::kNumber, .unit = "1/s", .fallback = "0.05", .range = ranges::at_least(0), .text = "bdf1 and bdf2: full regions stay while their mean speed against the skeleton is above this, in longest sides per second, or quiet_change is exceeded."},
+    {.path = "/method[condense]/quiet_change", .type = Type::kNumber, .unit = "1/s^2", .fallback = "1", .range = ranges::at_least(0), .text = "bdf1 and bdf2: the same for their mean acceleration, in longest sides per squared second."},
     {.path = "/method[condense]/full", .type = Type::kArray, .fallback = "[]", .text = "Nodes that are in full space whatever touches."},
     {.path = "/method[condense]/full/*", .type = Type::kObject, .text = "Some nodes."},
     {.path = "/method[condense]/full/*/body", .type = Type::kString, .text = "Name of the body; may be absent when there is only one."},
@@ -43,7 +43,8 @@ constexpr Entry kCondenseEntries[] = {
     {.path = "/method[condense]/tolerance_relative", .type = Type::kNumber, .fallback = "1e-6", .range = ranges::inside(0, 1), .text = "Residual, relative to that of the initial guess, at which a solve ends."},
     {.path = "/method[condense]/tolerance_absolute", .type = Type::kNumber, .unit = "N", .fallback = "1e-6", .range = ranges::above(0), .text = "Norm of the residual force at which a solve ends."},
     {.path = "/method[condense]/max_iterations", .type = Type::kInteger, .fallback = "100", .range = ranges::within(1, 100000), .text = "Newton iterations after which a solve counts as failed."},
-    {.path = "/method[condense]/body_contact", .type = Type::kBoolean, .fallback = "false", .text = "Bodies touch each other and themselves; nodes that do are in full space."},
+    {.path = "/method[condense]/body_contact", .type = Type::kBoolean, .fallback = "false", .text = "Bodies touch each other and themselves; nodes that do are in full space, unless trained_contact knows them."},
+    {.path = "/method[condense]/trained_contact", .type = Type::kBoolean, .fallback = "false", .text = "With body_contact: training poses touch as well, and what touches in them has trained points of contact and stays in the subspace; all other contacts are in full space."},
     {.path = "/method[condense]/contact_damping", .type = Type::kNumber, .unit = "s", .fallback = "0", .range = ranges::at_least(0), .text = "Damping of contact, as a time: resists going deeper with this times the penalty stiffness."},
     {.path = "/method[condense]/slip_speed", .type = Type::kNumber, .unit = "m/s", .fallback = "0.005", .range = ranges::above(0), .text = "Speed below which friction is viscous instead of Coulomb's."},
 };
@@ -86,7 +87,8 @@ void check_condense(const Json& scene, const MethodSpec::Report& problem) {
 
 condense::CondenseOptions condense::CondenseOptions::read(const nlohmann::json& o) {
   CondenseOptions out;
-  out.dynamics = o.at("integrator") == "bdf1";
+  out.dynamics = o.at("integrator") != "quasistatic";
+  out.bdf2 = o.at("integrator") == "bdf2";
   out.linear_skinning = o.at("skinning") == "linear";
   out.each_bone = o.at("training") == "bones";
   out.poses = o.at("poses");
@@ -127,6 +129,7 @@ condense::CondenseOptions condense::CondenseOptions::read(const nlohmann::json& 
   out.contact_damping = o.at("contact_damping");
   out.slip_speed = o.at("slip_speed");
   out.body_contact = o.at("body_contact");
+  out.trained_contact = out.body_contact && o.at("trained_contact").get<bool>();
   return out;
 }
 

@@ -25,7 +25,8 @@ struct GivenRegion {
 enum class RegionSolver { kAuto, kDirect, kPcg, kLbfgs };
 
 struct CondenseOptions {
-  bool dynamics = false;         // implicit Euler instead of equilibrium at every step
+  bool dynamics = false;         // inertia instead of equilibrium at every step
+  bool bdf2 = false;             // and by the second-order formula instead of implicit Euler
   bool linear_skinning = false;  // instead of dual quaternions
 
   // Training.
@@ -57,9 +58,11 @@ struct CondenseOptions {
   RegionSolver solver = RegionSolver::kAuto;
   double relative = 1e-6, absolute = 1e-6;  // of the residual; [N]
   int max_iterations = 100;
-  double contact_damping = 0;  // [s]
-  double slip_speed = 5e-3;    // [m/s]
-  bool body_contact = false;   // bodies touch each other and themselves
+  double contact_damping = 0;    // [s]
+  double slip_speed = 5e-3;      // [m/s]
+  bool body_contact = false;     // bodies touch each other and themselves
+  bool trained_contact = false;  // training poses do so too, and have points for it
+  bool frictionless = false;     // contacts of bodies, as in training poses
 
   // Reads what the scene's reader has checked and defaulted.
   static CondenseOptions read(const nlohmann::json& options);

@@ -3,6 +3,7 @@
 #include <limber/core/cache.hpp>
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
+#include <limber/methods/condense/contact_training.hpp>
 #include <limber/methods/condense/domains.hpp>
 #include <limber/methods/condense/force_samples.hpp>
 #include <limber/reduction/seeded_numbers.hpp>
@@ -149,6 +150,13 @@ bool take_subspace(CachedMatrices& stored, const Model& model, Subspace& out) {
     out.cubature.weights.push_back(points(c, 1));
   }
   out.basis = basis;
+  if (stored.count("touched")) {
+    const MatX &touched = stored["touched"], &weights = stored["contact_weights"];
+    if (weights.size() != model.nodes() || touched.cols() != 2) return false;
+    for (Eigen::Index k = 0; k < touched.rows(); ++k)
+      out.touched.emplace_back(static_cast<Index>(touched(k, 0)), static_cast<Index>(touched(k, 1)));
+    out.contact_weights.assign(weights.data(), weights.data() + weights.size());
+  }
   out.q = std::move(stored["q"]);
   out.spread = stored["spread"];
   out.mass = std::move(stored["mass"]);
@@ -183,10 +191,28 @@ void store_subspace(const Subspace& s, const std::filesystem::path& cache) {
     all[fmt::format("U{}", d)] = s.basis.domains()[d].U;
     all[fmt::format("nodes{}", d)] = list(s.basis.domains()[d].nodes);
   }
+  if (!s.touched.empty()) {
+    MatX touched(static_cast<Eigen::Index>(s.touched.size()), 2);
+    for (Eigen::Index k = 0; k < touched.rows(); ++k)
+      touched.row(k) << s.touched[static_cast<std::size_t>(k)].first,
+          s.touched[static_cast<std::size_t>(k)].second;
+    all["touched"] = touched;
+    all["contact_weights"] =
+        Eigen::Map<const VecX>(s.contact_weights.data(), static_cast<Eigen::Index>(s.contact_weights.size()));
+  }
   store_cached(cache, "condense", s.hash, all);
 }
 
 }  // namespace
+
+bool Subspace::knows(const std::array<Index, 4>& pair) const {
+  const auto seen = [&](Index node, Index bone) {
+    return std::binary_search(touched.begin(), touched.end(), std::pair(node, bone));
+  };
+  return !touched.empty() && std::any_of(pair.begin() + 1, pair.end(), [&](Index corner) {
+    return seen(pair[0], heaviest[at(corner)]) && seen(corner, heaviest[at(pair[0])]);
+  });
+}
 
 VecX reduced_force(const Subspace& subspace, const SkinnedBody& skin, const VecX& f,
                    std::span<const std::uint8_t> skip) {
@@ -240,6 +266,7 @@ Subspace train_subspace(const Model& model, const Skeleton& skeleton, const Bone
   }
   Subspace out;
   out.hash = hash.value();
+  for (Index i = 0; i < model.nodes(); ++i) out.heaviest.push_back(skinning.bones_of(i)[0]);
   CachedMatrices stored;
   if (load_cached(preparation.cache, "condense", out.hash, stored) && take_subspace(stored, model, out))
     return out;
@@ -257,6 +284,7 @@ Subspace train_subspace(const Model& model, const Skeleton& skeleton, const Bone
     train_domains(model, skinning, used, o, preparation, out);
     out.held_out = cubature_error(model, skinning, used, out, o, o.seed + 1000);
   }
+  if (o.trained_contact) train_contacts(model, skinning, used, o, out);
   preparation.say("storing", 0.98);
   store_subspace(out, preparation.cache);
   return out;

@@ -9,6 +9,7 @@
 #include <limber/methods/condense/training_poses.hpp>
 #include <limber/reduction/cubature.hpp>
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -24,12 +25,21 @@ struct Subspace {
   VecX spread;                           // of each coordinate over the poses [m]
   Cubature cubature;                     // weights multiply the energies of the elements
   std::vector<Index> domain_of_element;  // whose points stand for it
+  // Contacts that training has seen (contact_training.hpp).
+  std::vector<std::pair<Index, Index>> touched;  // nodes and the bones whose flesh they touched, ascending
+  std::vector<Index> heaviest;                   // of every node: the bone with the greatest weight
+  std::vector<double> contact_weights;           // of every node: times the energy of its contacts
   double error = 0;     // of the forces of cubature, relative: of the samples it was trained with
   double held_out = 0;  // and of others
   std::uint64_t hash = 0;
   bool from_cache = false;
 
   Index columns() const { return basis.columns(); }
+  // Whether a node and a face (its corners behind it) are flesh that has touched in training.
+  bool knows(const std::array<Index, 4>& pair) const;
+  double contact_weight(Index node) const {
+    return contact_weights.empty() ? 0.0 : contact_weights[at(node)];
+  }
 };
 
 // U^T R^T f over the nodes where `skip` is 0 (empty: all); R of the skinned body. The same bits for any

@@ -22,6 +22,7 @@ constexpr std::uint64_t kTrainingVersion = 3;  // to be raised when the same inp
 constexpr double kPoseTolerance = 1e-7;        // of the static solutions
 constexpr double kPoseAccuracy = 1e-9;         // times stiffness and size: forces that nobody sees
 constexpr int kPoseIterations = 500;
+constexpr int kPoseRevisions = 5;    // of contacts
 constexpr std::size_t kChain = 8;    // poses of an animation that follow each other: others go beside them
 constexpr double kFactorRoom = 6e9;  // bytes that the factors of all workers may take
 
@@ -42,19 +43,23 @@ class PoseSolver {
     system_.set_region(std::vector<std::uint8_t>(at(model.nodes()), 1), false);
   }
 
-  // Moves x to equilibrium; false: not found.
-  bool solve(const StepInput& in, const SkinnedBody& skin, VecX& x) {
-    HybridStep step;
-    step.skin = &skin;
-    step.load = external_force(model_, in);
-    step.activation = in.activation;
-    system_.pose(std::move(step), x, {});
+  // Moves x to equilibrium; false: not found. `before`: where the body was, for contacts on the way.
+  bool solve(const StepInput& in, const SkinnedBody& skin, const VecX& before, VecX& x) {
     RegionFactor factor;
     PhaseClock clock;
     system_.begin_step();
-    if (!system_.solve(factor, clock).converged) return false;
-    x = system_.positions();
-    return true;
+    if (system_.bodies()) system_.bodies()->pose(before, x, before, 1);
+    for (int revision = 0;; ++revision) {
+      if (system_.couple_pairs(before, x)) factor.forget();
+      HybridStep step;
+      step.skin = &skin;
+      step.load = external_force(model_, in);
+      step.activation = in.activation;
+      system_.pose(std::move(step), x, {});
+      if (!system_.solve(factor, clock).converged) return false;
+      x = system_.positions();
+      if (!system_.bodies() || revision == kPoseRevisions || !system_.bodies()->revise(x)) return true;
+    }
   }
 
   double bytes() const { return system_.solver().stats().bytes; }
@@ -68,6 +73,8 @@ class PoseSolver {
     for (const ElementMaterial& m : model.mesh.material) young = std::max(young, m.young);
     out.absolute = kPoseAccuracy * young * model.size * model.size;
     out.max_iterations = kPoseIterations;
+    out.body_contact = o.trained_contact;
+    out.frictionless = true;
     return out;
   }
 
@@ -78,9 +85,9 @@ class PoseSolver {
 };
 
 // One pose: from the cache, or solved from `before`, the displacement in the skinned frame to begin with,
-// which becomes that of the pose. False: not found.
-bool solve_pose(const Model& model, const TrainingPose& pose, const InputHash& body,
-                const BoneSkinning& skinning, const std::filesystem::path& cache,
+// which becomes that of the pose. `from`: the bones in the pose that it comes from. False: not found.
+bool solve_pose(const Model& model, const TrainingPose& pose, const std::vector<BonePose>& from,
+                const InputHash& body, const BoneSkinning& skinning, const std::filesystem::path& cache,
                 const std::function<PoseSolver&()>& solver, VecX& before) {
   Script script(model);
   State state = initial_state(model);
@@ -97,11 +104,16 @@ bool solve_pose(const Model& model, const TrainingPose& pose, const InputHash& b
     return true;
   }
   SkinnedBody skin;
-  skinning.pose(pose.bones, skin);
-  VecX x(before.size());
-  for (Index i = 0; i < model.nodes(); ++i)
-    node(x, i) = Vec3(node(skin.x, i)) + skin.R[at(i)] * Vec3(node(before, i));
-  if (!solver().solve(in, skin, x)) return false;
+  const auto placed = [&](const std::vector<BonePose>& bones) {
+    skinning.pose(bones, skin);
+    VecX x(before.size());
+    for (Index i = 0; i < model.nodes(); ++i)
+      node(x, i) = Vec3(node(skin.x, i)) + skin.R[at(i)] * Vec3(node(before, i));
+    return x;
+  };
+  const VecX start = placed(from);
+  VecX x = placed(pose.bones);
+  if (!solver().solve(in, skin, start, x)) return false;
   before = local_displacement(skin, x);
   store_cached(cache, "condense-pose", hash.value(), {{"u", before}});
   return true;
@@ -114,6 +126,7 @@ MatX solve_poses(const Model& model, const Skeleton& skeleton, const BoneSkinnin
                  const Preparation& preparation, std::vector<std::size_t>& solved) {
   const InputHash body = body_hash(model, skeleton, o);
   const VecX zero = VecX::Zero(3 * static_cast<Eigen::Index>(model.nodes()));
+  const std::vector<BonePose> rest(at(skeleton.bones()));
   std::vector<VecX> found(poses.size());  // empty: not found
   std::vector<std::size_t> chains;        // where they begin
   for (std::size_t k = 0; k < poses.size(); ++k)
@@ -138,7 +151,9 @@ MatX solve_poses(const Model& model, const Skeleton& skeleton, const BoneSkinnin
       const std::size_t end = c + 1 < chains.size() ? chains[c + 1] : poses.size();
       for (std::size_t k = chains[c]; k < end; ++k) {
         say();
-        if (solve_pose(model, poses[k], body, skinning, preparation.cache, solver, before)) found[k] = before;
+        const std::vector<BonePose>& from = k == chains[c] ? rest : poses[k - 1].bones;
+        if (solve_pose(model, poses[k], from, body, skinning, preparation.cache, solver, before))
+          found[k] = before;
       }
     }
   };
@@ -168,7 +183,9 @@ MatX solve_poses(const Model& model, const Skeleton& skeleton, const BoneSkinnin
           if (!first) first.emplace(model, skeleton, o);
           return *first;
         };
-        if (solve_pose(model, poses[k], body, skinning, preparation.cache, solver, before)) found[k] = before;
+        if (solve_pose(model, poses[k], poses[other].bones, body, skinning, preparation.cache, solver,
+                       before))
+          found[k] = before;
         away = poses.size();  // one more try, no more
         break;
       }
@@ -208,6 +225,7 @@ InputHash body_hash(const Model& model, const Skeleton& skeleton, const Condense
     hash.number(m.model).number(m.young).number(m.poisson).number(m.density).number(m.fibre);
     hash.number(m.fibre_stiffness).bytes(m.fibre_direction.data(), 3 * sizeof(double));
   }
+  if (o.trained_contact) hash.text("contact").number(model.scene->contact.stiffness);
   return hash;
 }
 
