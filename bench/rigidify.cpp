@@ -28,11 +28,14 @@ using namespace limber;
 namespace {
 
 std::string g_folder = "out/bench/rigidify";
-bool g_alone = false;  // no full run: for profiles
+bool g_alone = false;                                // no full run: for profiles
+nlohmann::json g_method = nlohmann::json::object();  // options that every scene gets
 
 std::shared_ptr<Scene> scene_named(const std::string& name) {
-  return std::make_shared<Scene>(
+  auto scene = std::make_shared<Scene>(
       load_scene(std::string(LIMBER_SOURCE_DIR) + "/scenes/rigidify/" + name + ".json"));
+  for (const auto& [key, value] : g_method.items()) scene->method_options[key] = value;
+  return scene;
 }
 
 // Two runs of one scene, adaptive and full.
@@ -259,11 +262,14 @@ int main(int argc, char** argv) {
   app.add_option("--steps", steps, "at most; 0: all");
   app.add_option("--threads", count);
   app.add_flag("--converged", newton, "table1: a third run with Newton's method as the measure of both");
+  std::string method;
+  app.add_option("--method", method, R"(options for all scenes, e.g. '{"contact": "pgs"}')");
   app.add_flag("--alone", g_alone, "no full run: profiles only, ratios mean nothing");
   app.add_option("--output", g_folder, "folder for the tables");
   CLI11_PARSE(app, argc, argv);
   set_threads(count);
   try {
+    if (!method.empty()) g_method = nlohmann::json::parse(method);
     for (const std::string& part : parts) {
       if (part == "table1") table1(scenes, steps, newton);
       if (part == "cantilever") cantilever(steps);

@@ -121,6 +121,14 @@ ContactEnergy::Revision BodyContact::revise_friction(const VecX& x) {
   return out;
 }
 
+void BodyContact::leave_out(const std::vector<Index>& nodes) {
+  if (nodes == left_out_) return;
+  left_out_ = nodes;
+  surfaces_.leave_out(nodes);
+  x0_.resize(0);  // who is inside is no longer known
+  x1_.resize(0);
+}
+
 void BodyContact::pose(const VecX& x0, const VecX& guess, const VecX& c, double g) {
   if (x0_.size() != x0.size() || x0_ != x0) {
     x0_ = x0;

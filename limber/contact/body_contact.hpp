@@ -52,6 +52,10 @@ class BodyContact {
 
   // As of BodySurfaces.
   void leave_alone(const std::vector<Index>& nodes) { surfaces_.leave_alone(nodes); }
+  void leave_out(const std::vector<Index>& nodes);
+  // The pair of a node (a site of BodySurfaces) with a face, both known from pairs().
+  Pair known_pair(Index site, Index piece, Index face) const { return make_pair(site, piece, face); }
+  const BodySurfaces& surfaces() const { return surfaces_; }
   // The stage that starts at x0 and is expected to end near `guess`; c and g as in ContactEnergy.
   void pose(const VecX& x0, const VecX& guess, const VecX& c, double g);
   // Adds pairs that are missing at x and gives other faces to nodes that have come round an edge; false: all
@@ -117,6 +121,7 @@ class BodyContact {
   std::vector<Index> tunnelled_;
   std::vector<BodySurfaces::Inside> inside0_;  // at x0_
   std::vector<BodySurfaces::Inside> inside1_;  // at x1_, where revise() looked last
+  std::vector<Index> left_out_;
   VecX x0_, x1_, c_;
   double g_ = 0;
 };

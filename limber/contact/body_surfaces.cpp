@@ -144,12 +144,19 @@ void BodySurfaces::leave_alone(const std::vector<Index>& nodes) {
     if (piece_of_node_[i] >= 0) pieces_[piece_of_node_[i]].alone = true;
 }
 
+void BodySurfaces::leave_out(const std::vector<Index>& nodes) {
+  for (Piece& piece : pieces_) piece.left_out = false;
+  for (const Index i : nodes)
+    if (piece_of_node_[i] >= 0) pieces_[piece_of_node_[i]].left_out = true;
+}
+
 void BodySurfaces::find_others(double distance) {
   for (Piece& piece : pieces_) piece.asked = false;
   for (std::size_t p = 0; p < pieces_.size(); ++p) {
     pieces_[p].others.clear();
     for (std::size_t q = 0; q < pieces_.size(); ++q) {
       if (p == q ? pieces_[p].alone : !overlap(pieces_[p].box, pieces_[q].box, distance)) continue;
+      if (p != q && pieces_[p].left_out && pieces_[q].left_out) continue;
       pieces_[p].others.push_back(static_cast<Index>(q));
       pieces_[q].asked = true;
     }

@@ -35,6 +35,8 @@ class BodySurfaces {
   // Pieces with one of these nodes are not looked at for contacts with themselves, from now on: they do not
   // deform, and have none.
   void leave_alone(const std::vector<Index>& nodes);
+  // Pairs of pieces with one of these nodes each are not looked at, from now on: their contacts are known.
+  void leave_out(const std::vector<Index>& nodes);
   std::vector<Near> sweep(const VecX& x0, const VecX& x1, double margin, const std::vector<Inside>& inside0);
 
   const std::vector<Index>& sites() const { return sites_; }           // nodes
@@ -51,6 +53,7 @@ class BodySurfaces {
     Box box;
     std::vector<Index> others;  // pieces whose boxes overlap, itself among them unless it is left alone
     bool alone = false;         // it has no contacts with itself
+    bool left_out = false;      // nor is it looked at with another such piece
     bool asked = false;         // it is among the others of one
   };
   void fit_tets(const VecX& x);

@@ -25,6 +25,11 @@ struct RigidifyMemory {
   std::vector<std::uint8_t>
       asleep;  // of every object: `load` is that of a quick solve that found nothing to free
   std::vector<std::uint8_t> alone;  // of every object: it is rigid as a whole and touches itself nowhere
+  // Contact between bodies. Of every object: it is rigid, and stays where its pairs were looked for (`seen`,
+  // 3n [m]); and the pairs of two such objects, three numbers each: site, piece and face of BodySurfaces.
+  std::vector<std::uint8_t> still;
+  VecX seen;
+  std::vector<std::int32_t> still_pairs;
   std::vector<std::int64_t> contact_ids;  // contacts of the last step, ascending
   std::vector<double>
       contact_memory;  // of each: three numbers (stretch of its tangential spring, or its impulse)
@@ -41,6 +46,9 @@ struct RigidifyMemory {
     visitor("load", m.load);
     visitor("asleep", m.asleep);
     visitor("alone", m.alone);
+    visitor("still", m.still);
+    visitor("seen", m.seen);
+    visitor("still_pairs", m.still_pairs);
     visitor("contact_ids", m.contact_ids);
     visitor("contact_memory", m.contact_memory);
   }

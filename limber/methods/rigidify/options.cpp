@@ -16,6 +16,7 @@ constexpr Entry kRigidifyEntries[] = {
     {.path = "/method[rigidify]/quiet_steps", .type = Type::kInteger, .fallback = "3", .range = ranges::within(1, 1000), .text = "Steps in a row that an element must stay below the tolerance before it may become rigid."},
     {.path = "/method[rigidify]/foresight", .type = Type::kInteger, .fallback = "0", .range = ranges::within(0, 1000), .text = "An element is quiet only if its strain rate, changing as it does, stays below the tolerance for so many steps more: nothing then stops at the turning point of a swing. 0: as in the paper."},
     {.path = "/method[rigidify]/predict", .type = Type::kEnum, .fallback = "\"step\"", .values = "step swing", .text = "Which strain rate may not exceed the thresholds. step: that after the step, as in the paper; swing: the largest of the vibration that forces out of balance begin, so that nothing stops at the turning point of a swing."},
+    {.path = "/method[rigidify]/predict_every", .type = Type::kInteger, .fallback = "4", .range = ranges::within(1, 1000), .text = "What must become elastic is looked for in every so many steps, and in each step that brings an object new loads."},
     {.path = "/method[rigidify]/grow_every", .type = Type::kInteger, .fallback = "4", .range = ranges::within(1, 1000), .text = "Rigid pieces take up new elements in every so many steps; they give them away at once."},
     {.path = "/method[rigidify]/least_share", .type = Type::kNumber, .fallback = "0.4", .range = ranges::within(0, 1), .text = "An object of whose nodes less than this share would be rigid stays elastic: so little costs more than it brings."},
     {.path = "/method[rigidify]/sleep", .type = Type::kBoolean, .fallback = "true", .text = "No prediction for objects that are rigid as a whole and whose loads have not changed since the last one."},
@@ -55,6 +56,7 @@ rigidify::RigidifyOptions rigidify::RigidifyOptions::read(const nlohmann::json& 
   out.quiet_steps = o.at("quiet_steps");
   out.foresight = o.at("foresight");
   out.swing = o.at("predict") == "swing";
+  out.predict_every = o.at("predict_every");
   out.regrow = o.at("grow_every");
   out.least_share = o.at("least_share");
   out.sleep = o.at("sleep");

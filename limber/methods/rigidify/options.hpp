@@ -14,7 +14,8 @@ struct RigidifyOptions {
   int quiet_steps = 3;
   int foresight = 0;   // steps for which a strain rate that changes as it does must stay below the threshold
   bool swing = false;  // "predict": "swing"; else the rate after one step, as in the paper
-  int regrow = 4;      // pieces grow in every so many steps only; they give way at once
+  int predict_every = 4;     // an object without new loads is predicted in every so many steps
+  int regrow = 4;            // pieces grow in every so many steps only; they give way at once
   double least_share = 0.4;  // of an object's nodes: less is not made rigid
   bool sleep = true;
   bool body_contact = false;

@@ -24,6 +24,8 @@ namespace {
 constexpr double kNewLoad = 1.0 / 6;
 // Loads of a sleeping object may change by what moves a strain rate by this share of the threshold at most.
 constexpr double kAsleep = 0.05;
+// Steps between looks at the strain rates of bodies that deform all over.
+constexpr std::int64_t kLookEvery = 4;
 
 class Rigidify final : public Stepper {
  public:
@@ -33,7 +35,10 @@ class Rigidify final : public Stepper {
         system_(model),
         quick_(model, mesh_),
         contact_(model, options),
-        newton_(model, options) {}
+        newton_(model, options) {
+    for (std::size_t k = 0; k < kBins; ++k)
+      bin_name_[k] = k == 0 ? "0" : fmt::format("{:.3g}", std::pow(10, 0.5 * (double(k) - kTauBin)));
+  }
 
   // Algorithm 1.
   StepReport step(const Model& model, State& state, const StepInput& in) override {
@@ -126,6 +131,7 @@ class Rigidify final : public Stepper {
       if (!std::isfinite(number)) return "\"piece_state\" has a number that is not finite";
     for (std::size_t k = 0; k < m->piece_state.size(); k += kPieceNumbers)
       if (!(m->piece_state[k + 15] > 0)) return "\"piece_state\" has a piece without mass";
+    if (std::string why = contact_.misfit(*m); !why.empty()) return why;
     if (!m->force.allFinite() || !m->load.allFinite()) return "a force is not finite";
     return {};
   }
@@ -170,12 +176,6 @@ class Rigidify final : public Stepper {
   void choose_pieces(const Model& model, State& state, const StepInput& in, RigidifyMemory& memory,
                      StepReport& report) {
     if (options_.tau_rigid == 0) return;
-    std::vector<std::uint8_t> flagged(memory.piece.size(), 0), loose(holds_.kind.size(), 0);
-    std::vector<std::uint8_t> changed(model.pieces.size(), 0);  // objects whose pieces are to be found anew
-    for (std::size_t i = 0; i < holds_.kind.size(); ++i) {
-      loose[i] = holds_.kind[i] == static_cast<std::uint8_t>(HoldKind::kMoving);
-      if (holds_.kind[i] != memory.hold[i]) changed[at(model.piece_of_node[i])] = 1;
-    }
     // Objects with elements that have become quiet since pieces last grew.
     const bool grow = state.step % options_.regrow == 0;
     std::vector<std::uint8_t> growing(model.pieces.size(), 0);
@@ -184,6 +184,13 @@ class Rigidify final : public Stepper {
           memory.piece[e] < 0 && quiet >= 0 && quiet < options_.regrow)
         growing[at(mesh_.object_of[e])] = 1;
     const bool any_growing = std::find(growing.begin(), growing.end(), 1) != growing.end();
+    if (pieces_.empty() && !any_growing) return;
+    std::vector<std::uint8_t> flagged(memory.piece.size(), 0), loose(holds_.kind.size(), 0);
+    std::vector<std::uint8_t> changed(model.pieces.size(), 0);  // objects whose pieces are to be found anew
+    for (std::size_t i = 0; i < holds_.kind.size(); ++i) {
+      loose[i] = holds_.kind[i] == static_cast<std::uint8_t>(HoldKind::kMoving);
+      if (holds_.kind[i] != memory.hold[i]) changed[at(model.piece_of_node[i])] = 1;
+    }
     if (!pieces_.empty() || (options_.swing && any_growing)) {
       auto phase = clock_.phase("quick solve");
       elastify(model, state, in, growing, memory, flagged, report);
@@ -262,6 +269,8 @@ class Rigidify final : public Stepper {
     for (std::size_t o = 0; o < objects; ++o) {
       if (assignment_.rigid_elements[o] == 0) memory.asleep[o] = 0;
       if (assignment_.rigid_elements[o] == 0 && !(options_.swing && growing[o])) continue;
+      // Between predictions nothing is let go but for loads that are new.
+      if (state.step % options_.predict_every != 0 && !fresh[o] && !activated && !growing[o]) continue;
       if (options_.sleep && all_rigid(o) && !activated && !driven[o] && memory.asleep[o] &&
           sleeps(model, o, in.h, impulse, memory))
         continue;
@@ -414,9 +423,23 @@ class Rigidify final : public Stepper {
     piece.I = motion.R * piece.I * motion.R.transpose();
   }
 
+  // No object has half as many quiet elements as a piece needs at least.
+  bool all_lively(const RigidifyMemory& memory) const {
+    for (const std::vector<Index>& elements : mesh_.object_elements) {
+      std::size_t quiet = 0;
+      for (const Index e : elements) quiet += memory.quiet[at(e)] > 0;
+      if (2 * static_cast<double>(quiet) >= options_.least_share * static_cast<double>(elements.size()))
+        return false;
+    }
+    return true;
+  }
+
   // Eq. 17 of the elastic elements, and for how long each has been quiet.
   void watch_strain(const VecX& x0, const State& state, double h, RigidifyMemory& memory) {
     if (options_.tau_rigid == 0 || system_.elastic_elements().empty()) return;
+    // While too little is quiet for a piece, it is enough to look now and then.
+    if (options_.foresight == 0 && pieces_.empty() && state.step % kLookEvery != 0 && all_lively(memory))
+      return;
     const VecX& x1 = state.x;
     if (options_.foresight > 0) memory.rate.resize(memory.piece.size(), 0.0);
     system_.strain_rates(0.5 * (x0 + x1), (x1 - x0) / h, elastic_rate_);
@@ -449,10 +472,8 @@ class Rigidify final : public Stepper {
     for (const Index n : assignment_.rigid_elements) rigid += n;
     for (const Index n : rigid_count_) rigid -= n;
     for (std::size_t k = 0; k < kBins; ++k) {
-      const std::string from =
-          k == 0 ? "0" : fmt::format("{:.3g}", std::pow(10, 0.5 * (double(k) - kTauBin)));
-      report.extra["rate_elastic/" + from] = elastic_count_[k];
-      report.extra["rate_rigid/" + from] = rigid_count_[k] + (k == 0 ? std::max<Index>(0, rigid) : 0);
+      report.extra["rate_elastic/" + bin_name_[k]] = elastic_count_[k];
+      report.extra["rate_rigid/" + bin_name_[k]] = rigid_count_[k] + (k == 0 ? std::max<Index>(0, rigid) : 0);
     }
   }
 
@@ -479,6 +500,7 @@ class Rigidify final : public Stepper {
   Holds holds_;
   VecX known_;                               // velocities of driven nodes; empty: none
   std::vector<double> rate_, elastic_rate_;  // squared strain rates, measured or predicted [1/s^2]
+  std::array<std::string, kBins> bin_name_;
   std::array<Index, kBins> elastic_count_{}, rigid_count_{};  // elements by their rates
   PhaseClock clock_;
 };

@@ -5,10 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace limber::rigidify {
 namespace {
 
+constexpr double kStill = 0.125;       // margins of pairs: an object that has moved by less is where it was
 constexpr double kTangentShare = 0.1;  // of PGS's compliance, for tangents
 
 Index node_of_id(std::int64_t id) { return static_cast<Index>(static_cast<std::uint64_t>(id) >> 32); }
@@ -33,7 +37,7 @@ void RowContact::append(const std::vector<Contact>& contacts, std::vector<Law>& 
   }
 }
 
-void RowContact::append(const std::vector<BodyContact::Pair>& pairs, std::vector<Law>& laws) const {
+void RowContact::append(std::span<const BodyContact::Pair> pairs, std::vector<Law>& laws) const {
   for (const BodyContact::Pair& pair : pairs)
     for (const ContactRow& row : bodies_->rows({&pair, 1}, x_)) {
       Law law;
@@ -62,7 +66,78 @@ void RowContact::begin_friction(Law& law, const VecX& v) const {
   if (!options_.pgs) law.begin_friction(model_.scene->contact.alpha, h_, relative(law.row, v));
 }
 
-void RowContact::begin(const RigidifyMemory& memory, const VecX& x, const VecX& v, const StepInput& in) {
+// Pairs where nodes are expected. Margins leave room: an object is still while it has moved by less than an
+// eighth of what a node may be away from a face and have a pair.
+void RowContact::look_for_pairs(RigidifyMemory& memory, const VecX& expected) {
+  const double reach = kStill * bodies_->margin();
+  const std::size_t objects = model_.pieces.size();
+  if (memory.still.empty()) {
+    memory.still.assign(objects, 0);
+    memory.seen.setZero(x_.size());
+  }
+  std::vector<std::uint8_t> stays(objects, 0);
+  std::vector<Index> known;  // a node of each that stays
+  for (std::size_t o = 0; o < objects; ++o) {
+    const std::vector<Index>& nodes = model_.pieces[o].nodes;
+    double fastest = 0, farthest = 0;
+    for (std::size_t k = 0; memory.alone[o] && k < nodes.size(); ++k) {
+      fastest = std::max(fastest, node(expected, nodes[k]).squaredNorm());
+      farthest = std::max(farthest, (node(x_, nodes[k]) - node(memory.seen, nodes[k])).squaredNorm());
+    }
+    const bool slow = memory.alone[o] && h_ * std::sqrt(fastest) < reach;
+    stays[o] = slow && memory.still[o] && farthest < reach * reach;
+    memory.still[o] = slow;
+    if (stays[o])
+      known.push_back(nodes.front());
+    else if (slow)
+      for (const Index i : nodes) node(memory.seen, i) = node(x_, i);
+  }
+  bodies_->leave_out(std::as_const(known));
+  bodies_->pose(x_, x_ + h_ * expected, x_, h_);
+  append(bodies_->pairs(), laws_);
+  std::vector<std::int32_t> kept;
+  const auto objects_of = [&](const BodyContact::Pair& pair) {
+    return std::pair(at(model_.piece_of_node[at(pair.nodes[0])]),
+                     at(model_.piece_of_node[at(pair.nodes[1])]));
+  };
+  for (std::size_t k = 0; k + 2 < memory.still_pairs.size(); k += 3) {
+    const std::int32_t* p = memory.still_pairs.data() + k;
+    const BodyContact::Pair pair = bodies_->known_pair(p[0], p[1], p[2]);
+    const auto [a, b] = objects_of(pair);
+    if (!stays[a] || !stays[b]) continue;
+    append({&pair, 1}, laws_);
+    kept.insert(kept.end(), p, p + 3);
+  }
+  for (const BodyContact::Pair& pair : bodies_->pairs()) {
+    const auto [a, b] = objects_of(pair);
+    if (a != b && memory.still[a] && memory.still[b])
+      kept.insert(kept.end(), {pair.site, pair.piece, pair.face});
+  }
+  memory.still_pairs = std::move(kept);
+}
+
+std::string RowContact::misfit(const RigidifyMemory& memory) const {
+  if (memory.still.empty()) return memory.still_pairs.empty() ? "" : "\"still_pairs\" without \"still\"";
+  if (memory.still.size() != model_.pieces.size())
+    return wrong_size("still", static_cast<std::ptrdiff_t>(memory.still.size()),
+                      static_cast<std::ptrdiff_t>(model_.pieces.size()));
+  if (memory.seen.size() != 3 * model_.nodes())
+    return wrong_size("seen", memory.seen.size(), 3 * model_.nodes());
+  if (!memory.seen.allFinite()) return "\"seen\" has a number that is not finite";
+  const std::vector<std::int32_t>& list = memory.still_pairs;
+  if (list.size() % 3 != 0 || (!list.empty() && !bodies_))
+    return "\"still_pairs\" is not three numbers for each pair of two bodies";
+  for (std::size_t k = 0; k < list.size(); k += 3) {
+    const BodySurfaces& s = bodies_->surfaces();
+    if (list[k] < 0 || at(list[k]) >= s.sites().size() || list[k + 1] < 0 || list[k + 2] < 0 ||
+        at(list[k + 2]) >= s.faces().size())
+      return fmt::format("\"still_pairs\" names site {}, piece {}, face {}, which do not exist", list[k],
+                         list[k + 1], list[k + 2]);
+  }
+  return {};
+}
+
+void RowContact::begin(RigidifyMemory& memory, const VecX& x, const VecX& v, const StepInput& in) {
   laws_.clear();
   memory_ = &memory;
   revisions_ = 0;
@@ -81,9 +156,8 @@ void RowContact::begin(const RigidifyMemory& memory, const VecX& x, const VecX& 
   restore_fixed(in, expected);
   if (!model_.contact.empty()) append(detect(model_.contact, x, expected, in.h, in.t), laws_);
   if (bodies_) {
-    bodies_->pose(x, x + in.h * expected, x, in.h);
     expected_ = expected;
-    append(bodies_->pairs(), laws_);
+    look_for_pairs(memory, expected);
   }
   std::sort(laws_.begin(), laws_.end(), [](const Law& a, const Law& b) { return a.row.id < b.row.id; });
   for (Law& law : laws_) {

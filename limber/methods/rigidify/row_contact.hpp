@@ -16,6 +16,8 @@
 
 #include <array>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 namespace limber::rigidify {
@@ -32,7 +34,10 @@ class RowContact {
   bool possible() const { return !model_.contact.empty() || bodies_.has_value(); }
   // Contacts of the step for nodes at x that move at v. Objects that touched nothing in the last step are
   // expected to gain h times gravity.
-  void begin(const RigidifyMemory& memory, const VecX& x, const VecX& v, const StepInput& in);
+  // Of objects that are rigid and stay where they are, pairs with each other are known from before.
+  void begin(RigidifyMemory& memory, const VecX& x, const VecX& v, const StepInput& in);
+  // What is wrong with a memory from a file; empty: nothing.
+  std::string misfit(const RigidifyMemory& memory) const;
   const std::vector<Law>& laws() const { return laws_; }
   // Objects (1) that do not deform and touch themselves nowhere: nobody looks for it. From the next begin()
   // or revise() on.
@@ -90,7 +95,8 @@ class RowContact {
   static constexpr int kFreeRevisions = 1, kRevisions = 2;
   Vec3 predict_row(const Law& law, double h, double damping, const VecX& v, double compliance) const;
   void append(const std::vector<Contact>& contacts, std::vector<Law>& laws) const;
-  void append(const std::vector<BodyContact::Pair>& pairs, std::vector<Law>& laws) const;
+  void append(std::span<const BodyContact::Pair> pairs, std::vector<Law>& laws) const;
+  void look_for_pairs(RigidifyMemory& memory, const VecX& expected);
   void begin_friction(Law& law, const VecX& v) const;
 
   const Model& model_;
