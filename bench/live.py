@@ -44,7 +44,8 @@ def main():
             return data
 
         hand, eye = connect(), connect()
-        data = ask(eye, "GET", "frame?after=0")
+        while not (data := ask(eye, "GET", "frame?after=0")):
+            pass
         begin = 4 + struct.unpack("<I", data[:4])[0]
         x = struct.unpack(f"<{(len(data) - begin) // 4}f", data[begin:])
         size = max(max(x[d::3]) - min(x[d::3]) for d in range(3))
