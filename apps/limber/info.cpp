@@ -11,6 +11,7 @@
 #include <limber/scene/load.hpp>
 #include <limber/scene/suggest.hpp>
 #include <limber/sim/advice.hpp>
+#include <limber/sim/describe_run.hpp>
 #include <limber/sim/hash.hpp>
 #include <limber/sim/simulation.hpp>
 
@@ -122,16 +123,8 @@ int info_scene(const std::string& file, bool json) {
   fmt::print("bodies       {} nodes, {} elements, {} piece{}\n", model.nodes(), model.mesh.elements.size(),
              model.pieces.size(), model.pieces.size() == 1 ? "" : "s");
   fmt::print("method       {}, {} unknowns\n", scene->method, first.dofs);
-  const auto below = first.extra.find("followed_below"), missed = first.extra.find("missed_node");
-  if (below != first.extra.end() && missed != first.extra.end()) {
-    const auto i = static_cast<std::size_t>(missed->second);
-    const Vec3& p = model.mesh.rest[i];
-    fmt::print(
-        "follows      what is slower than {:.3g} Hz; body \"{}\" at ({:.3g}, {:.3g}, {:.3g}), which swings "
-        "at {:.3g} Hz, is not followed\n",
-        below->second, model.bodies[static_cast<std::size_t>(model.body_of_node[i])].name, p.x(), p.y(),
-        p.z(), below->second);
-  }
+  if (const std::string follows = followed_text(model, first); !follows.empty())
+    fmt::print("follows      {}\n", follows);
   fmt::print("first step\n");
   for (const auto& [name, value] : first.extra) fmt::print("  {:<16} {:.6g}\n", name, value);
   for (const std::string& note : notes) fmt::print("  note: {}\n", note);

@@ -177,6 +177,7 @@ void print_summary(const RunOptions& o, const Outcome& outcome, const Simulation
              {"timings", recorder.timings().json()}};
     out["fallbacks"] = Json::object();
     for (const auto& [name, count] : recorder.fallbacks()) out["fallbacks"][name] = count;
+    if (!recorder.follows().empty()) out["follows"] = recorder.follows();
     if (outcome.status == "interrupted") out["resume"] = resume_command(o);
     fmt::print("{}\n", out.dump(2));
     return;
@@ -201,6 +202,7 @@ void print_summary(const RunOptions& o, const Outcome& outcome, const Simulation
       list += fmt::format("{}{} {}", list.empty() ? "" : ", ", name, count);
     fmt::print("fallbacks: {} (log.txt says in which steps)\n", list);
   }
+  if (!recorder.follows().empty()) fmt::print("follows: {}\n", recorder.follows());
   fmt::print("results in {}\n", folder.path().string());
   fmt::print("  index.html   the page to open in a browser\n");
   if (scene.output.vtu)

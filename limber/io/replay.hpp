@@ -135,6 +135,13 @@ struct ReplayRow {
   std::vector<std::pair<std::string, double>> values;
 };
 
+// A motion that a method can name, a mode of vibration for instance: three numbers a node, the longest vector
+// has length 1.
+struct ReplayShape {
+  std::string name;
+  std::vector<float> values;
+};
+
 class ReplayWriter {
  public:
   // Starts a new recording; an existing file is replaced. `level` is the deflate level, 0 stores.
@@ -147,6 +154,7 @@ class ReplayWriter {
   void add_topology(const ReplayTopology& topology);
   void add_row(const ReplayRow& row);  // kept in memory until the next frame or flush
   void add_frame(const ReplayFrame& frame);
+  void add_shapes(std::int64_t step, const std::vector<ReplayShape>& shapes);  // of the last topology
   void flush();  // writes the rows that wait; call it with every checkpoint
   // Marks the recording as complete. `summary` (wall time, ms per step, ...) is listed on the page. Without
   // it the page says that the run is still going or was interrupted.
@@ -197,6 +205,7 @@ class ReplayReader {
   std::int64_t frame_step(Index i) const { return frame_chunks_[static_cast<std::size_t>(i)].step; }
   Index frame_topology(Index i) const { return frame_chunks_[static_cast<std::size_t>(i)].topology; }
   const std::vector<ReplayRow>& rows() const { return rows_; }
+  std::vector<ReplayShape> shapes(Index topology) const;  // the first ones that were recorded for it
 
   bool finished() const { return finished_; }
   const nlohmann::json& summary() const { return *summary_; }
@@ -224,6 +233,7 @@ class ReplayReader {
   ReplayHeader header_;
   std::vector<Chunk> chunks_;  // all readable ones, in file order
   std::vector<Chunk> topology_chunks_, frame_chunks_;
+  std::vector<Chunk> shape_chunks_;
   std::vector<Chunk> exact_chunks_;  // ascending in `step`; not every frame needs one
   std::vector<ReplayRow> rows_;
   bool finished_ = false;

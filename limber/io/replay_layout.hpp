@@ -20,7 +20,8 @@ constexpr std::uint32_t tag_of(const char (&s)[5]) {
          static_cast<std::uint32_t>(s[2]) << 16 | static_cast<std::uint32_t>(s[3]) << 24;
 }
 inline constexpr std::uint32_t kHead = tag_of("HEAD"), kTopology = tag_of("TOPO"), kFrame = tag_of("FRAM"),
-                               kRows = tag_of("ROWS"), kDone = tag_of("DONE"), kExact = tag_of("EXCT");
+                               kRows = tag_of("ROWS"), kDone = tag_of("DONE"), kExact = tag_of("EXCT"),
+                               kShapes = tag_of("SHAP");
 // Tag, length (8 bytes), payload checksum, checksum of these 16 bytes.
 inline constexpr std::size_t kChunkHeader = 20;
 // Deflate cannot shrink data more than this: a bound on what a damaged length can make us allocate.

@@ -155,6 +155,11 @@ void ReplayReader::add(Chunk chunk, const std::string& data) {
   } else if (chunk.tag == kExact) {
     chunk.step = c.get<std::int64_t>();
     exact_chunks_.push_back(chunk);
+  } else if (chunk.tag == kShapes) {
+    chunk.step = c.get<std::int64_t>();
+    chunk.topology = c.get<std::int32_t>();
+    if (chunk.topology < 0 || chunk.topology >= topology_count()) damaged("shapes without their topology");
+    shape_chunks_.push_back(chunk);
   } else if (chunk.tag == kRows) {
     std::vector<ReplayRow> rows = parse_rows(data);
     for (const ReplayRow& r : rows) chunk.step = std::max(chunk.step, r.step);
@@ -281,6 +286,24 @@ ReplayReader::Exact ReplayReader::exact(Index i) const {
     c.get<std::int64_t>();
     Exact out{c.doubles(), c.doubles()};
     if (out.x.size() != all || out.v.size() != all) damaged("exact positions with a wrong length");
+    return out;
+  });
+}
+
+std::vector<ReplayShape> ReplayReader::shapes(Index topology) const {
+  const auto found = std::find_if(shape_chunks_.begin(), shape_chunks_.end(),
+                                  [&](const Chunk& c) { return c.topology == topology; });
+  if (found == shape_chunks_.end()) return {};
+  const auto all = 3 * static_cast<std::size_t>(topology_chunks_[static_cast<std::size_t>(topology)].nodes);
+  return parsed(path_, payload(*found), fmt::format("the shapes of topology {}", topology), [&](Cursor& c) {
+    c.get<std::int64_t>();
+    c.get<std::int32_t>();
+    std::vector<ReplayShape> out(c.bounded(c.get<std::uint32_t>(), 14));
+    for (ReplayShape& s : out) {
+      s.name = c.string();
+      s.values = c.floats();
+      if (s.values.size() != all) damaged("a shape with a wrong length");
+    }
     return out;
   });
 }

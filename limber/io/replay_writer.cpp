@@ -43,7 +43,8 @@ ReplayWriter ReplayWriter::resume(const std::filesystem::path& path, std::int64_
     for (const ReplayReader::Chunk& c : reader.chunks_) {
       const bool later = c.tag == kDone || (c.tag == kFrame && (c.step > step || c.topology >= topologies)) ||
                          (c.tag == kTopology && (c.step > step || c.topology >= topologies)) ||
-                         (c.tag == kRows && c.step > step) || (c.tag == kExact && c.step > step);
+                         (c.tag == kRows && c.step > step) || (c.tag == kExact && c.step > step) ||
+                         (c.tag == kShapes && c.step > step);
       if (later) {
         end = c.offset - kChunkHeader;
         // A chunk of rows may reach beyond the step: its first part is written again.
@@ -177,6 +178,22 @@ void ReplayWriter::add_frame(const ReplayFrame& f) {
   put_doubles(out, f.exact_x, level_);
   put_doubles(out, f.exact_v, level_);
   write_chunk(kExact, out);
+}
+
+void ReplayWriter::add_shapes(std::int64_t step, const std::vector<ReplayShape>& shapes) {
+  if (topologies_ == 0) throw Error(ErrorKind::kUsage, "recording: shapes before the first topology");
+  std::string out;
+  put(out, step);
+  put(out, static_cast<std::int32_t>(topologies_ - 1));
+  put(out, static_cast<std::uint32_t>(shapes.size()));
+  for (const ReplayShape& s : shapes) {
+    if (s.values.size() != 3 * static_cast<std::size_t>(nodes_))
+      throw Error(ErrorKind::kUsage, fmt::format("recording: shape \"{}\" has {} numbers; expected {}",
+                                                 s.name, s.values.size(), 3 * nodes_));
+    put_string(out, s.name);
+    put_array(out, Type::kFloat, reinterpret_cast<const char*>(s.values.data()), s.values.size(), level_);
+  }
+  write_chunk(kShapes, out);
 }
 
 void ReplayWriter::finish(const nlohmann::json& summary) {

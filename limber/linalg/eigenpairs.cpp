@@ -78,8 +78,10 @@ Eigenpairs smallest_eigenpairs(const VecX& mass, const std::vector<std::uint8_t>
 
   Eigenpairs out;
   {
-    MatX start(n, std::min<Eigen::Index>(options.block, most));
-    for (Eigen::Index j = 0; j < start.cols(); ++j)
+    const Eigen::Index given = std::min<Eigen::Index>(options.start.cols(), most / 2);
+    MatX start(n, std::min<Eigen::Index>(given + options.block, most));
+    if (given > 0) start.leftCols(given) = D.asDiagonal() * options.start.leftCols(given);
+    for (Eigen::Index j = given; j < start.cols(); ++j)
       for (Eigen::Index i = 0; i < n; ++i) start(i, j) = D[i] > 0 ? numbers.next() : 0;
     append(start);
   }

@@ -16,6 +16,9 @@ struct EigenOptions {
   double tolerance = 1e-10;  // residual of the shifted inverse, relative to its eigenvalue
   int block = 4;             // vectors at a time: eigenvalues of this multiplicity are found for certain
   int most = 600;            // vectors in all
+  // What the vectors may look like, in columns, beside the numbers that the search begins with in any case:
+  // it is the shorter the better they are, and finds the same.
+  MatX start = {};
 };
 
 struct Eigenpairs {

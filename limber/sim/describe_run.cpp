@@ -8,6 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <ctime>
 
 namespace limber {
@@ -70,6 +73,27 @@ void dump_failure(const RunFolder& folder, const Simulation& simulation, const s
                                 {"commit", commit()},
                                 {"note", "the state before the step that failed is in failure.lmc"}};
   write_file_atomic(folder.file("failure.json").string(), report.dump(2) + "\n");
+}
+
+std::string place_of(const Model& model, Index i) {
+  const Vec3 p = model.mesh.rest[i];
+  const std::string& body = model.bodies[model.body_of_node[i]].name;
+  const std::vector<Index>* smallest = nullptr;
+  std::string set;
+  for (const auto& [name, nodes] : model.node_sets)
+    if (name.starts_with(body + "/") && (!smallest || nodes.size() < smallest->size()) &&
+        std::find(nodes.begin(), nodes.end(), i) != nodes.end()) {
+      smallest = &nodes;
+      set = fmt::format(", set \"{}\"", name.substr(body.size() + 1));
+    }
+  return fmt::format("body \"{}\"{} at ({:.3g}, {:.3g}, {:.3g})", body, set, p.x(), p.y(), p.z());
+}
+
+std::string followed_text(const Model& model, const StepReport& report) {
+  const auto below = report.extra.find("followed_below"), missed = report.extra.find("missed_node");
+  if (below == report.extra.end() || missed == report.extra.end()) return {};
+  return fmt::format("what is slower than {:.3g} Hz; {}, which swings at {:.3g} Hz, is not followed",
+                     below->second, place_of(model, static_cast<Index>(missed->second)), below->second);
 }
 
 }  // namespace limber

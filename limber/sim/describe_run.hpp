@@ -19,4 +19,11 @@ void describe_run(const Simulation& simulation, const std::vector<std::string>& 
 // failure.lmc and failure.json: the state before the step that failed, and why.
 void dump_failure(const RunFolder& folder, const Simulation& simulation, const std::string& why);
 
+// Body, the smallest set, and coordinates of a node at rest, for a person.
+std::string place_of(const Model& model, Index node);
+
+// What a step tells of the motions that its method does not follow ("followed_below" [Hz], "missed_node"), as
+// a sentence; empty: nothing.
+std::string followed_text(const Model& model, const StepReport& report);
+
 }  // namespace limber

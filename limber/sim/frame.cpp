@@ -21,6 +21,7 @@
 namespace limber {
 namespace {
 
+constexpr std::string_view kShape = "shape/";
 constexpr double kBoneThickness = 0.5;  // of its radius: what is fixed to it shows around it
 
 bool wanted(const Scene& scene, const std::string& field) {
@@ -180,7 +181,8 @@ FrameFields frame_fields(const Simulation& simulation, const StepInput& input, M
   MethodFields method = simulation.fields();
   out.units = std::move(method.units);
   out.constant = std::move(method.constant);
-  for (auto& [name, values] : method.node) out.node[name] = {1, std::move(values)};
+  for (auto& [name, values] : method.node)
+    if (!name.starts_with(kShape)) out.node[name] = {1, std::move(values)};
   for (auto& [name, values] : method.element) out.element[name] = {1, std::move(values)};
   if (!model.articulation) return out;
   const rigid::LinkSurfaces& surfaces = *model.link_surfaces;
@@ -353,6 +355,24 @@ ReplayTopology replay_topology(const Simulation& simulation) {
     out.basis.resize(static_cast<std::size_t>(basis->size()));
     Eigen::Map<Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>(
         out.basis.data(), basis->rows(), basis->cols()) = basis->cast<float>();
+  }
+  return out;
+}
+
+std::vector<ReplayShape> replay_shapes(const Simulation& simulation) {
+  std::vector<ReplayShape> out;
+  const MethodFields method = simulation.fields();
+  for (const auto& [name, values] : method.node) {
+    if (!name.starts_with(kShape)) continue;
+    double longest = 0;
+    for (std::size_t i = 0; i + 2 < values.size(); i += 3)
+      longest = std::max(longest, Vec3(values[i], values[i + 1], values[i + 2]).norm());
+    if (!(longest > 0)) continue;
+    ReplayShape& shape = out.emplace_back();
+    shape.name = name.substr(kShape.size());
+    for (const double v : values) shape.values.push_back(static_cast<float>(v / longest));
+    if (simulation.model().link_surfaces)  // links do not take part
+      shape.values.resize(shape.values.size() + 3 * simulation.model().link_surfaces->x.size(), 0.0f);
   }
   return out;
 }

@@ -29,6 +29,7 @@ FrameFields frame_fields(const Simulation& simulation, const StepInput& input);
 
 ReplayHeader replay_header(const Simulation& simulation, const std::vector<Obstacle>& obstacles);
 ReplayTopology replay_topology(const Simulation& simulation);  // constant until the next topology change
+std::vector<ReplayShape> replay_shapes(const Simulation& simulation);  // that the method names
 ReplayFrame replay_frame(const Simulation& simulation, const FrameFields& fields,
                          const std::vector<Obstacle>& obstacles);
 // Parts of a frame, for who needs no more: where obstacles and bones are, and FrameFields::x.

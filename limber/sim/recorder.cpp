@@ -1,5 +1,6 @@
 #include <limber/core/error.hpp>
 #include <limber/io/vtu.hpp>
+#include <limber/sim/describe_run.hpp>
 #include <limber/sim/hash.hpp>
 #include <limber/sim/recorder.hpp>
 #include <limber/view/page.hpp>
@@ -40,6 +41,8 @@ Recorder::Recorder(RunFolder& folder, const Simulation& simulation)
     if (notes.is_object() && notes.contains("fallbacks") && notes["fallbacks"].is_object())
       for (const auto& [name, count] : notes["fallbacks"].items())
         if (count.is_number_integer()) fallbacks_[name] = count;
+    if (notes.is_object() && notes.contains("follows") && notes["follows"].is_string())
+      follows_ = notes["follows"];
     const std::string rows = folder.file("steps.csv").string();
     if (table_.damaged() > 0)
       notices_.push_back(fmt::format("{}: {} damaged row{} removed", rows, table_.damaged(),
@@ -88,6 +91,8 @@ void Recorder::record(const StepReport& report, double seconds) {
   const std::int64_t step = simulation_.steps_done();
   timings_.add("step", seconds);
   for (const auto& [name, count] : report.fallbacks) fallbacks_[name] += count;
+  if (std::string follows = followed_text(simulation_.model(), report); !follows.empty())
+    follows_ = std::move(follows);
   for (const auto& [phase, time] : report.phases) timings_.add("step/" + phase, time);
   MeasuredFields fields(simulation_, simulation_.input());
   write_row(&report, seconds, simulation_.input(), fields);
@@ -233,6 +238,11 @@ void Recorder::write_frame(const StepInput& input, MeasuredFields& measured) {
   }
   if (scene.output.surface) writer_->write_surfaces(folder_.file("surface"));
   replay_->add_frame(replay_frame(simulation_, fields, obstacles_));
+  // A method knows its shapes when it has made a step with the model.
+  if (state.step == 0 || shapes_epoch_ == simulation_.model_number()) return;
+  shapes_epoch_ = simulation_.model_number();
+  const std::vector<ReplayShape> shapes = replay_shapes(simulation_);
+  if (!shapes.empty()) replay_->add_shapes(state.step, shapes);
 }
 
 void Recorder::write_collection() {
@@ -256,6 +266,7 @@ void Recorder::checkpoint() {
               {"topologies", replay_->topologies()},
               {"shown_epoch", shown_epoch_}};
   if (!fallbacks_.empty()) c.notes["fallbacks"] = fallbacks_;
+  if (!follows_.empty()) c.notes["follows"] = follows_;
   write_checkpoint(folder_.file("checkpoints") / checkpoint_name(state.step), c);
   const std::vector<CheckpointFile> all = list_checkpoints(folder_.file("checkpoints"));
   std::error_code ec;
@@ -277,6 +288,7 @@ void Recorder::finish(const std::string& status, const std::string& why,
   nlohmann::json summary{{"status", status}, {"wall_s", wall()}, {"steps", state.step}};
   for (const Timings::Phase& phase : timings_.phases())
     if (phase.name == "step") summary["ms_per_step"] = 1e3 * phase.sum / static_cast<double>(phase.count);
+  if (!follows_.empty()) summary["follows"] = follows_;
   if (status == "finished")
     replay_->finish(summary);
   else
@@ -300,6 +312,7 @@ void Recorder::finish(const std::string& status, const std::string& why,
   folder_.manifest["wall_s"] = wall();
   folder_.manifest["fallbacks"] = Json::object();
   for (const auto& [name, count] : fallbacks_) folder_.manifest["fallbacks"][name] = count;
+  if (!follows_.empty()) folder_.manifest["follows"] = follows_;
   folder_.manifest["timings"] = timings_.json();
   folder_.write_manifest();
   folder_.log(fmt::format("{} at step {}, t = {:.6g} s", status, state.step, state.t));

@@ -41,6 +41,8 @@ class Recorder {
   const Diagnostics& diagnostics() const { return diagnostics_; }  // of the last recorded state
   // Of all steps of the run so far, those before a restart included: name -> count.
   const std::map<std::string, std::int64_t>& fallbacks() const { return fallbacks_; }
+  // What the method follows and what it does not (followed_text()); empty: it does not say.
+  const std::string& follows() const { return follows_; }
   double wall() const;                                              // [s], of all parts of the run so far
   Index frames() const { return replay_ ? replay_->frames() : 0; }  // in the recording
   // What went wrong on the side (the page could not be written), for the end of the run.
@@ -62,7 +64,9 @@ class Recorder {
   std::optional<ReplayWriter> replay_;
   std::unique_ptr<FrameWriter> writer_;
   std::int64_t writer_epoch_ = -1;
-  std::int64_t shown_epoch_ = -1;  // model_number() of the last topology in the recording
+  std::int64_t shown_epoch_ = -1;   // model_number() of the last topology in the recording
+  std::int64_t shapes_epoch_ = -1;  // the same of the last one whose shapes have been asked for
+  std::string follows_;
   std::vector<std::pair<double, std::string>> vtu_frames_;  // time, file: run.pvd
   Clock::time_point begin_ = Clock::now(), last_collection_ = begin_;
   double earlier_wall_ = 0;  // [s], of the parts before a restart

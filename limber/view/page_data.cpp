@@ -590,6 +590,7 @@ void RunEncoder::update() {
     blocks_.push_back(std::move(blocks[i]));
   }
   update_rows();
+  add_shapes();
 
   manifest_["finished"] = reader_.finished();
   manifest_["summary"] = reader_.summary();
@@ -607,6 +608,32 @@ void RunEncoder::update() {
                                   options_.every == 2 ? "second" : fmt::format("{}th", options_.every),
                                   count));
   manifest_["notices"] = std::move(notices);
+}
+
+// Shapes come after the first frames of their topology.
+void RunEncoder::add_shapes() {
+  constexpr double kLevels = 2047;
+  for (std::size_t e = 0; e < epochs_.size(); ++e) {
+    json& entry = manifest_["epochs"][e];
+    if (entry.contains("shapes")) continue;
+    const std::vector<ReplayShape> shapes = reader_.shapes(entry.at("topology").get<Index>());
+    if (shapes.empty()) continue;
+    json names = json::array();
+    std::vector<std::vector<std::int32_t>> q;
+    for (const ReplayShape& s : shapes) {
+      names.push_back(s.name);
+      std::vector<std::int32_t>& numbers = q.emplace_back();
+      for (const Index i : epochs_[e]->nodes)
+        for (std::size_t d = 0; d < 3; ++d)
+          numbers.push_back(static_cast<std::int32_t>(
+              std::lround(kLevels * s.values[3 * static_cast<std::size_t>(i) + d])));
+    }
+    const Coded coded = encode_frames(q, {}, epochs_[e]->parent, 3);
+    const std::string id = fmt::format("{}s{}", prefix_, e);
+    entry["shapes"] = {{"names", std::move(names)}, {"levels", kLevels},        {"block", id},
+                       {"order", coded.order},      {"spatial", coded.spatial}, {"planes", coded.planes}};
+    blocks_.push_back({id, deflated(coded.bytes, options_.level)});
+  }
 }
 
 // The columns of steps.csv, as plotted.

@@ -58,6 +58,7 @@ class RunEncoder {
   void begin_epoch(Index topology);
   Block encode_group(const Group& group, nlohmann::json& entry) const;
   void update_rows();
+  void add_shapes();
 
   const ReplayReader& reader_;
   EncodeOptions options_;

@@ -1,11 +1,15 @@
 // ConJac with dynamic modes: against dense eigenvalues, the full method, theory, and its own promises.
 #include "scenes.hpp"
 
+#include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
 #include <limber/fem/assemble.hpp>
+#include <limber/io/replay.hpp>
 #include <limber/methods/conjac/condensation.hpp>
 #include <limber/methods/conjac/dynamic_nodes.hpp>
 #include <limber/scene/load.hpp>
+#include <limber/sim/describe_run.hpp>
+#include <limber/sim/frame.hpp>
 #include <limber/sim/hash.hpp>
 #include <limber/sim/static_solve.hpp>
 
@@ -14,6 +18,7 @@
 #include <Eigen/Geometry>
 
 #include <cmath>
+#include <filesystem>
 #include <numbers>
 
 namespace limber::test {
@@ -362,6 +367,92 @@ TEST(Modes, AreFoundAgainAfterACutAndARelease) {
   }
   EXPECT_EQ(made, (std::vector<int>{0, 4, 10}));
   EXPECT_EQ(memory_of<ConJacMemory>(sim.state())->modes.count, (std::vector<std::int64_t>{5, 5}));
+}
+
+// After a cut the search begins with the modes from before, and finds what a search from nothing does.
+TEST(Modes, ThoseAfterACutComeFromThoseBefore) {
+  auto s = soft_modal_bar(5);
+  s->gravity = {0, -9.81, 0};
+  EventSpec cut;
+  cut.time = .05;
+  cut.point = {.02, .02, .08};
+  cut.normal = {0, 0, 1};
+  s->events.push_back(cut);
+  Simulation carried = simulate(s), anew = simulate(s);
+  run(carried, 10);
+  State before = carried.state();
+  before.memory.get<ConJacMemory>()->modes = {};
+  anew.restore(before);
+  const StepReport from_old = carried.step(), from_nothing = anew.step();
+  EXPECT_EQ(from_old.extra.at("new_modes"), 2);
+  EXPECT_EQ(from_old.extra.at("modes_from_old"), 2);
+  EXPECT_EQ(from_nothing.extra.at("new_modes"), 2);
+  EXPECT_EQ(from_nothing.extra.at("modes_from_old"), 0);
+  const ModeMemory &a = memory_of<ConJacMemory>(carried.state())->modes,
+                   &b = memory_of<ConJacMemory>(anew.state())->modes;
+  ASSERT_EQ(a.count, b.count);
+  ASSERT_EQ(a.values.size(), b.values.size());
+  for (std::size_t k = 0; k < a.values.size(); ++k) EXPECT_NEAR(a.values[k], b.values[k], 1e-6 * b.values[k]);
+  EXPECT_LT((carried.state().x - anew.state().x).cwiseAbs().maxCoeff(), 1e-8);
+  // A run that goes on from a checkpoint right before the cut has the same bits.
+  Simulation again = simulate(s);
+  run(again, 10);
+  Simulation resumed = simulate(s);
+  resumed.restore(again.state());
+  resumed.step();
+  EXPECT_EQ(hash_state(resumed.state()), hash_state(carried.state()));
+}
+
+// The recording has each mode once, and the first that is missed, which is perpendicular to the others.
+TEST(Modes, AreRecordedAsShapes) {
+  const auto s = soft_modal_bar(4);
+  Simulation sim = simulate(s);
+  EXPECT_TRUE(replay_shapes(sim).empty());  // before the first step
+  const StepReport first = sim.step();
+  const std::vector<ReplayShape> shapes = replay_shapes(sim);
+  ASSERT_EQ(shapes.size(), 5u);
+  EXPECT_TRUE(shapes[0].name.starts_with("01 mode 1, ")) << shapes[0].name;
+  EXPECT_TRUE(shapes[4].name.starts_with("05 not followed: body ")) << shapes[4].name;
+  EXPECT_FALSE(followed_text(sim.model(), first).empty());
+  const Index n = sim.model().nodes();
+  const auto moved = [&](std::size_t k, Index i) {
+    return Eigen::Map<const Eigen::Vector3f>(&shapes[k].values[3 * i]);
+  };
+  for (std::size_t k = 0; k < shapes.size(); ++k) {
+    ASSERT_EQ(shapes[k].values.size(), 3 * static_cast<std::size_t>(n));
+    float longest = 0;
+    for (Index i = 0; i < n; ++i) longest = std::max(longest, moved(k, i).norm());
+    EXPECT_NEAR(longest, 1, 1e-6);
+    for (std::size_t l = 0; l < k; ++l) {
+      double product = 0, own = 0, other = 0;
+      for (Index i = 0; i < n; ++i) {
+        const double m = sim.model().mass[3 * i];
+        product += m * double(moved(k, i).dot(moved(l, i)));
+        own += m * double(moved(k, i).squaredNorm());
+        other += m * double(moved(l, i).squaredNorm());
+      }
+      EXPECT_LT(std::abs(product), 1e-4 * std::sqrt(own * other)) << k << " " << l;
+    }
+  }
+  EXPECT_NEAR(moved(4, static_cast<Index>(first.extra.at("missed_node"))).norm(), 1, 1e-6);
+
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "shapes.lmr";
+  ReplayWriter writer = ReplayWriter::create(file, replay_header(sim, {}));
+  writer.add_topology(replay_topology(sim));
+  writer.add_shapes(1, shapes);
+  writer.add_shapes(2, {});
+  EXPECT_THROW(writer.add_shapes(3, {{"short", {1, 2, 3}}}), Error);
+  const ReplayReader reader(file);
+  const std::vector<ReplayShape> read = reader.shapes(0);
+  EXPECT_EQ(reader.damage(), "");
+  ASSERT_EQ(read.size(), shapes.size());
+  for (std::size_t k = 0; k < read.size(); ++k) {
+    EXPECT_EQ(read[k].name, shapes[k].name);
+    EXPECT_EQ(read[k].values, shapes[k].values);
+  }
+  ReplayWriter::resume(file, 0, 1);  // what comes after step 0 is dropped
+  EXPECT_TRUE(ReplayReader(file).shapes(0).empty());
+  std::filesystem::remove(file);
 }
 
 TEST(Modes, BelowAFrequency) {

@@ -159,6 +159,7 @@ export class App {
       byId("costs").replaceChildren(...comparison(this.manifest.compare, this.runs.map((_, k) => this.label(k))));
     }
     this.setColor(this.field?.id ?? null);
+    this.controls.listShapes();
     this.plots.follow(this.player.time);
   }
 
@@ -432,10 +433,46 @@ export class App {
 
   // ---- time ----
 
+  // The names of the motions that the first run's method has, and which of them is shown instead of the run; -1: none.
+  get shapes(): string[] {
+    return this.views[0]?.epoch.shapes?.map((s) => s.name) ?? [];
+  }
+
+  setShape(index: number) {
+    if ((index < 0) !== (this.shape < 0)) {
+      // A motion is coloured by how far it goes.
+      if (index >= 0) this.player.pause();
+      this.setColor("displacement");
+      this.setTypedRange(index >= 0 ? [0, this.swing] : null);
+    }
+    this.shape = index;
+    this.phase = 0.5 * Math.PI;
+    if (index < 0) for (const v of this.views) v.setShape(-1, 0);
+    this.controls.shapeChanged();
+    this.touch();
+  }
+  shape = -1;
+  private phase = 0;
+
+  // How far a motion is shown to go [m].
+  private get swing() {
+    const box = new THREE.Box3().setFromArray(Array.from(this.views[0].epoch.rest));
+    return 0.1 * box.getSize(new THREE.Vector3()).length();
+  }
+
+  private showShape(seconds: number) {
+    if (this.shape < 0) return;
+    this.phase += Math.PI * seconds;
+    this.views[0].setShape(this.shape, this.swing * Math.sin(this.phase));
+    this.touch();
+  }
+
   tick = (now: number) => {
     requestAnimationFrame(this.tick);
     const delay = (now - this.lastDraw) / 1000;
     this.lastDraw = now;
+    if (this.player.playing && this.shape >= 0) this.setShape(-1);
+    this.showShape(Math.min(0.1, delay));
     this.player.advance(Math.min(0.1, delay));
     const stage = this.stage;
     if (!stage) return;

@@ -40,6 +40,8 @@ export class Controls {
   private low = new Vector3();
   private high = new Vector3(1, 1, 1);
   private select: HTMLSelectElement | null = null;
+  private shapeSelect: HTMLSelectElement | null = null;
+  private shapeRow: HTMLElement | null = null;
   private rangeRow: HTMLElement | null = null;
   private mapRow: HTMLElement | null = null;
   private showTyped: () => void = () => {};
@@ -75,6 +77,11 @@ export class Controls {
     for (const f of app.fields) this.select.append(el("option", { value: f.id }, f.unit ? `${f.label} [${f.unit.replace("^3", "³")}]` : f.label));
     this.select.append(el("option", { value: "" }, "plain"));
     body.append(el("div", { class: "row" }, el("label", { for: "color" }, "Colour by"), this.select));
+
+    this.shapeSelect = el("select", { id: "shape", change: () => app.setShape(+this.shapeSelect!.value) });
+    this.shapeRow = el("div", { class: "row", hidden: true }, el("label", { for: "shape" }, "Motion"), this.shapeSelect);
+    body.append(this.shapeRow);
+    this.listShapes();
 
     const range = el("select", { id: "range" });
     range.append(el("option", { value: "run" }, "whole run"), el("option", { value: "frame" }, "shown frame"), el("option", { value: "typed" }, "typed"));
@@ -173,6 +180,19 @@ export class Controls {
     body.append(el("div", { class: "row" }, el("span", { class: "name" }, "Camera"), cameras));
     app.setShowing();
     this.applyClip();
+  }
+
+  // The run itself, or a motion that its method names.
+  listShapes() {
+    const { shapes } = this.app;
+    if (!this.shapeSelect || !this.shapeRow || this.shapeSelect.options.length === shapes.length + 1) return;
+    const names = shapes.map((name) => name.replace(/^\d+ /, "")); // the number only keeps their order
+    this.shapeSelect.replaceChildren(...["of the run", ...names].map((name, k) => el("option", { value: String(k - 1) }, name)));
+    this.shapeRow.hidden = shapes.length === 0;
+  }
+
+  shapeChanged() {
+    if (this.shapeSelect) this.shapeSelect.value = String(this.app.shape);
   }
 
   colorChanged() {

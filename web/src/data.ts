@@ -26,6 +26,13 @@ export interface SurfaceManifest {
   pieces: { first: number; count: number; material: number }[]; // of corners
 }
 
+// Motions that the method names (modes of vibration), as if each were a frame of positions.
+interface ShapesManifest extends CodedManifest {
+  names: string[];
+  levels: number;
+  block: string;
+}
+
 export interface EpochManifest {
   topology: number;
   step: number;
@@ -42,6 +49,7 @@ export interface EpochManifest {
   bodies: { name: string; begin: number; end: number }[];
   surfaces?: SurfaceManifest[];
   fields: FieldInfo[];
+  shapes?: ShapesManifest;
   block: string;
   layout: ArrayLayout[];
 }
@@ -252,6 +260,7 @@ export class Epoch {
   readonly constants = new Map<string, Float32Array>();
   readonly quantisedRest: Int32Array;
   readonly skin: Skin | null;
+  shapes: { name: string; values: Float32Array }[] | null = null; // the longest vector has length 1
   readonly surfaces: { info: SurfaceManifest; nodes: Int32Array; weights: Float32Array; points: Int32Array; groups: Int32Array; uv: Float32Array | null }[];
 
   constructor(
@@ -285,6 +294,11 @@ export class Epoch {
     this.skin = info.functions
       ? Skin.decode(this.rest, arrays.get("basisStep") as Float32Array, ints("basis"), this.parent)
       : null;
+  }
+
+  readShapes(bytes: Uint8Array, info: ShapesManifest) {
+    const { values } = decodeFrames(bytes, 0, info, info.names.length, this.nodes.length, 3, null, this.parent);
+    this.shapes = values.map((q, k) => ({ name: info.names[k], values: Float32Array.from(q, (v) => v / info.levels) }));
   }
 
   field(id: string): FieldInfo | undefined {
@@ -328,6 +342,16 @@ export class Run {
     for (let e = this.epochs.length; e < m.epochs.length; ++e) {
       const info = m.epochs[e];
       this.epochs.push(new Epoch(info, m.quantum, readArrays(info.block, await source(info.block), info.layout)));
+    }
+    for (let e = 0; e < this.epochs.length; ++e) {
+      const shapes = m.epochs[e].shapes;
+      if (!shapes || this.epochs[e].shapes) continue;
+      this.epochs[e].shapes = []; // whatever comes of it, once
+      try {
+        this.epochs[e].readShapes(await source(shapes.block), shapes);
+      } catch (error) {
+        this.noteDamage(error, "its modes cannot be shown");
+      }
     }
     if (m.rows && m.rows.block !== this.rowsBlock) {
       try {

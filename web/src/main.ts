@@ -194,6 +194,8 @@ function exposeHook(app: App) {
     pause: () => app.player.pause(),
     setColor: (id: string | null) => app.setColor(id),
     fields: () => app.fields.map((f) => f.id),
+    shapes: () => app.shapes,
+    setShape: (index: number) => app.setShape(index),
     // Positions (x y z ...) of the page's nodes at the shown frame, and their numbers in the recording.
     positions: (run = 0) => Array.from(app.views[run].x),
     nodes: (run = 0) => Array.from(app.views[run].epoch.nodes),

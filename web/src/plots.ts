@@ -24,6 +24,7 @@ const dashes = [[], [7, 4], [2, 3], [9, 3, 2, 3], [12, 5], [4, 2], [1, 4]];
 
 const groups: Record<string, { title: string; unit: string }> = {
   energy: { title: "Energy", unit: "J" },
+  mode_energy: { title: "Energy of the modes", unit: "J" },
   liveliness: { title: "Liveliness", unit: "1/s" },
   activation: { title: "Activation of the fibres", unit: "" },
   torque: { title: "Torque of the motors", unit: "N m" },
@@ -41,7 +42,7 @@ const groups: Record<string, { title: string; unit: string }> = {
   contacts: { title: "Contacts", unit: "" },
   residual: { title: "Residual", unit: "N" },
 };
-const order = ["energy", "activation", "torque", "power", "friction", "reaction", "moment", "joint_force", "contact_force", "unbalanced", "liveliness", "full_share", "dofs", "phase", "contacts", "iterations", "residual"];
+const order = ["energy", "activation", "torque", "power", "friction", "reaction", "moment", "joint_force", "contact_force", "unbalanced", "mode_energy", "liveliness", "full_share", "dofs", "phase", "contacts", "iterations", "residual"];
 const maxSeries = 7;
 
 const mean = (v: ArrayLike<number>) => {

@@ -66,10 +66,26 @@ export class RunView {
   }
 
   get x(): Float32Array {
-    if (this.staleX) this.run.positions(this.frame, this.mix, this.knownX);
+    if (this.staleX && this.shape) {
+      const { rest } = this.epoch;
+      for (let i = 0; i < rest.length; ++i) this.knownX[i] = rest[i] + this.swing * this.shape[i];
+    } else if (this.staleX) {
+      this.run.positions(this.frame, this.mix, this.knownX);
+    }
     this.staleX = false;
     return this.knownX;
   }
+
+  // A named motion about the rest shape, `swing` as far as it goes [m], in place of the run; null: the run again.
+  setShape(index: number, swing: number) {
+    const shape = this.epoch.shapes?.[index]?.values ?? null;
+    if (!shape && !this.shape) return;
+    this.shape = shape;
+    this.swing = swing;
+    this.show(this.frame, this.mix, true);
+  }
+  private shape: Float32Array | null = null;
+  private swing = 0;
 
   get values(): Float32Array {
     if (this.staleValues && this.field)
@@ -86,6 +102,7 @@ export class RunView {
   private useEpoch(index: number, frame: number) {
     if (index === this.epochIndex) return;
     if (this.epochIndex >= 0) this.dispose();
+    this.shape = null; // of another topology
     this.epochIndex = index;
     const epoch = this.epoch;
     this.knownX = new Float32Array(epoch.rest.length);
@@ -123,7 +140,7 @@ export class RunView {
     this.mix = mix;
     this.useEpoch(this.run.epochIndex(frame), frame);
     this.staleX = this.staleValues = true;
-    const pose = this.surface.skinned ? this.run.coordinates(frame, mix) : null;
+    const pose = this.surface.skinned && !this.shape ? this.run.coordinates(frame, mix) : null;
     let place = (i: number, out: Float32Array, o: number) => out.set(this.x.subarray(3 * i, 3 * i + 3), o);
     if (pose) {
       this.surface.pose(pose.u, pose.v);

@@ -179,7 +179,7 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const Cont
     for (Part& part : parts_) begin_sweep(dynamic, part);
     condense_loads(true);
     unknowns = 0;
-    new_modes = 0;
+    new_modes = modes_from_old = 0;
     motions_.resize(loads_.rows(), loads_.cols());
     for (std::size_t p = 0; p < parts_.size(); ++p) {
       Part& part = parts_[p];
@@ -190,7 +190,10 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const Cont
       else
         piece.k_w.setZero(part.C.cols());
       place_inactive(part);
-      part.solver.extend_from_tail(part.C, part.loads, piece.J, part.motions);
+      // Where there are modes only, J is all theirs.
+      RowMatX none;
+      part.solver.extend_from_tail(
+          part.C, part.loads, part.C.cols() > 0 || part.choice.count == 0 ? piece.J : none, part.motions);
     }
   }
   if (has_modes()) {
@@ -207,7 +210,7 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const Cont
     for (std::size_t p = 0; p < parts_.size(); ++p) {
       pieces_[p].begin = unknowns;
       unknowns += pieces_[p].J.cols();
-      scatter(parts_[p], parts_[p].motions, motions_);
+      scatter(parts_[p], parts_[p].motions.leftCols(loads_.cols()), motions_);
     }
     b = motions_.col(0);
     if (scripted) {
@@ -396,12 +399,11 @@ void Condensation::condense_loads(bool sweep) {
     for (Eigen::Index d = 0; d < loads_.rows(); ++d)
       if (made_of_.fixed[static_cast<std::size_t>(d)]) loads_(d, c) = 0;
   for (Part& part : parts_) {
-    part.loads = gather(part, loads_);
-    if (sweep && part.sweep.cols() > 0) {
-      const Eigen::Index n = part.loads.cols();
-      part.loads.conservativeResize(Eigen::NoChange, n + part.sweep.cols());
-      part.loads.rightCols(part.sweep.cols()) = part.sweep;
-    }
+    const Eigen::Index n = loads_.cols(), vectors = sweep ? part.sweep.cols() : 0;
+    part.loads.resize(part.mass.size(), n + vectors);
+    part.loads.leftCols(n) = gather(part, loads_);
+    parallel_ranges(vectors, 1,
+                    [&](std::ptrdiff_t c, std::ptrdiff_t) { part.loads.col(n + c) = part.sweep.col(c); });
     part.solver.condense_to_tail(part.loads);
   }
 }

@@ -89,12 +89,15 @@ class Condensation {
   struct Missed {
     double frequency = std::numeric_limits<double>::infinity();  // [Hz]
     Index node = -1;                                             // where it moves most
+    VecX shape = {};                                             // 3n
   };
   Missed missed(const std::vector<std::uint8_t>& dynamic);
 
   std::span<const CondensedPiece> pieces() const { return pieces_; }
   const PieceModes& modes(std::size_t piece) const { return parts_[piece].modes; }
-  int new_modes = 0;  // pieces whose modes the last condense() made anew
+  const std::vector<Index>& nodes(std::size_t piece) const { return parts_[piece].nodes; }
+  // Pieces whose modes the last condense() made anew, and those for which it began with old ones.
+  int new_modes = 0, modes_from_old = 0;
   // Modes that may fall asleep (adaptive_modes.hpp): the next condense() has the lowest `count` of a piece;
   // it follows the others only if `sweep_all`. Phiᵀ f of all vectors of a piece.
   void use_modes(std::size_t piece, Index count) { parts_[piece].modes.count = count; }
@@ -134,6 +137,7 @@ class Condensation {
     PieceModes modes;
     MatX sweep;                              // M times the vectors that are swept in this pass
     std::vector<std::uint8_t> modes_active;  // what Q was for them; empty: there are none yet
+    MatX start;                              // what they may look like then
   };
 
   bool alone() const { return parts_.size() == 1; }

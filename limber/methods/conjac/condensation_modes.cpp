@@ -1,4 +1,5 @@
 // The part of Condensation that has to do with modes.
+#include <limber/core/parallel.hpp>
 #include <limber/linalg/tall.hpp>
 #include <limber/methods/common/system.hpp>
 #include <limber/methods/conjac/condensation.hpp>
@@ -42,12 +43,14 @@ Condensation::Missed Condensation::missed(const std::vector<std::uint8_t>& dynam
     if (!known && std::count(active.begin(), active.end(), std::uint8_t{1}) == part.modes.available) continue;
     const PieceModes modes =
         known ? part.modes
-              : lowest_modes(
-                    part.mass, active, [&](MatX& B) { solve_part(part, B); }, ModeChoice{});
+              : lowest_modes(part.mass, active, [&](MatX& B) { solve_part(part, B); }, ModeChoice{}, {});
     const Index first = known ? modes.available : 0;
     const double f = frequency(modes.values[first]);
     if (!(f < out.frequency)) continue;
     out.frequency = f;
+    MatX shape = MatX::Zero(3 * static_cast<Eigen::Index>(model_.nodes()), 1);
+    scatter(part, modes.shapes.col(first), shape);
+    out.shape = shape.col(0);
     double largest = -1;
     for (std::size_t i = 0; i < part.nodes.size(); ++i) {
       const double size = modes.shapes.block<3, 1>(3 * static_cast<Eigen::Index>(i), first).norm();
@@ -62,10 +65,10 @@ Condensation::Missed Condensation::missed(const std::vector<std::uint8_t>& dynam
 
 // The vectors that the next pass over the factor sweeps.
 void Condensation::begin_sweep(const std::vector<std::uint8_t>& dynamic, Part& part) const {
-  part.sweep.resize(part.mass.size(), 0);
-  if (part.choice.count == 0 || part.modes_active.empty() || part.modes_active != quasistatic(dynamic, part))
-    return;
-  part.sweep = part.mass.asDiagonal() * part.modes.shapes.leftCols(swept_vectors(part.modes, sweep_all));
+  const bool known =
+      part.choice.count > 0 && !part.modes_active.empty() && part.modes_active == quasistatic(dynamic, part);
+  const Eigen::Index count = known ? swept_vectors(part.modes, sweep_all) : 0;
+  weighted(part.mass, part.modes.shapes.leftCols(count), part.sweep);
 }
 
 // The modes of the present K, with the present dynamic nodes. They are followed from the last ones, or found
@@ -73,17 +76,17 @@ void Condensation::begin_sweep(const std::vector<std::uint8_t>& dynamic, Part& p
 void Condensation::update_modes(const std::vector<std::uint8_t>& dynamic, Part& part) {
   std::vector<std::uint8_t> active = quasistatic(dynamic, part);
   const QuasistaticSolve solve = [&](MatX& B) { solve_part(part, B); };
-  // Solves overwrite what the pass has left.
-  const Eigen::Index swept = part.sweep.cols();
-  MatX motions = part.motions.leftCols(part.motions.cols() - swept);
-  MatX followed = part.motions.rightCols(swept);
-  if (part.modes_active != active ||
-      !follow_modes(part.mass, solve, std::move(part.sweep), std::move(followed), !modes_sleep, part.modes)) {
-    part.modes = lowest_modes(part.mass, active, solve, part.choice);
-    part.modes_active = std::move(active);
-    ++new_modes;
+  MatX start = std::move(part.start);
+  if (part.modes_active == active) {
+    const auto swept = part.motions.rightCols(part.sweep.cols());
+    if (follow_modes(part.mass, solve, part.sweep, swept, !modes_sleep, part.modes)) return;
+  } else if (!part.modes_active.empty()) {
+    start = part.modes.shapes;
   }
-  part.motions = std::move(motions);
+  if (start.cols() > 0) ++modes_from_old;
+  part.modes = lowest_modes(part.mass, active, solve, part.choice, std::move(start));
+  part.modes_active = std::move(active);
+  ++new_modes;
 }
 
 VecX Condensation::mode_forces(std::size_t piece, const VecX& f) const {
@@ -92,12 +95,15 @@ VecX Condensation::mode_forces(std::size_t piece, const VecX& f) const {
 }
 
 void Condensation::add_modes(const Part& part, CondensedPiece& piece) {
-  const Eigen::Index r = piece.J.cols(), m = part.modes.count;
+  const Eigen::Index n = part.mass.size(), r = part.C.cols(), m = part.modes.count;
+  RowMatX nodes;
+  if (r > 0) nodes = std::move(piece.J);
+  piece.J.resize(n, r + m);
+  if (r > 0) piece.J.leftCols(r) = nodes;
   if (m == 0) return;
-  RowMatX J(piece.J.rows(), r + m);
-  J.leftCols(r) = piece.J;
-  J.rightCols(m) = part.modes.dynamic();
-  piece.J = std::move(J);
+  parallel_ranges(n, 1536, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+    piece.J.block(begin, r, end - begin, m) = part.modes.shapes.block(begin, 0, end - begin, m);
+  });
   MatX S = MatX::Zero(r + m, r + m);
   S.topLeftCorner(r, r) = piece.S;
   S.bottomRightCorner(m, m).diagonal() = part.modes.values.head(m);
@@ -131,15 +137,24 @@ void Condensation::recall(const ModeMemory& memory) {
   for (std::size_t p = 0; p < parts_.size(); ++p) {
     Part& part = parts_[p];
     if (part.choice.count == 0) continue;
-    part.modes = {};
     part.modes_active.clear();
-    if (memory.count.size() != parts_.size()) continue;
+    part.start.resize(0, 0);
+    if (memory.count.size() != parts_.size()) {
+      part.modes = {};
+      const Eigen::Index n = 3 * static_cast<Eigen::Index>(model_.nodes());
+      if (memory.count.empty())
+        part.start = gather(part, Eigen::Map<const MatX>(memory.shapes.data(), n, memory.shapes.size() / n));
+      continue;
+    }
     const auto vectors = static_cast<Eigen::Index>(memory.vectors[p]);
     part.modes.count = static_cast<Index>(memory.count[p]);
     part.modes.available = static_cast<Index>(memory.available[p]);
     const Eigen::Index n = 3 * static_cast<Eigen::Index>(model_.nodes());
     const Eigen::Map<const MatX> shapes(memory.shapes.data(), n, vectors);
-    part.modes.shapes = gather(part, shapes);
+    if (alone())
+      part.modes.shapes = shapes;
+    else
+      part.modes.shapes = gather(part, shapes);
     part.modes.values =
         Eigen::Map<const VecX>(memory.values.data(), memory.values.size())
             .segment(static_cast<Eigen::Index>(p * memory.values.size() / parts_.size()), vectors);
@@ -150,8 +165,10 @@ void Condensation::recall(const ModeMemory& memory) {
 }
 
 std::string Condensation::misfit(const ModeMemory& memory) const {
-  if (memory.count.empty() && memory.vectors.empty() && memory.shapes.size() == 0 && memory.active.empty())
-    return {};  // before the first step
+  if (memory.count.empty() && memory.vectors.empty() && memory.active.empty() &&
+      memory.shapes.size() % (3 * std::max<Eigen::Index>(1, model_.nodes())) == 0 &&
+      memory.shapes.allFinite())
+    return {};  // before the first step, or after a cut
   const auto count = static_cast<std::ptrdiff_t>(memory.count.size()),
              parts = static_cast<std::ptrdiff_t>(parts_.size());
   const std::ptrdiff_t n = 3 * static_cast<std::ptrdiff_t>(model_.nodes());
@@ -184,7 +201,10 @@ void Condensation::keep(ModeMemory& memory) const {
   const Eigen::Index n = 3 * static_cast<Eigen::Index>(model_.nodes());
   Eigen::Index most = 0;
   for (const Part& part : parts_) most = std::max(most, part.modes.shapes.cols());
-  memory.shapes.setZero(n * most);
+  if (alone())
+    memory.shapes.resize(n * most);
+  else
+    memory.shapes.setZero(n * most);
   memory.count.clear();
   memory.available.clear();
   memory.vectors.clear();
@@ -197,9 +217,11 @@ void Condensation::keep(ModeMemory& memory) const {
     for (Eigen::Index k = 0; k < most; ++k)
       memory.values.push_back(k < part.modes.values.size() ? part.modes.values[k] : 0);
     memory.vectors.push_back(part.modes.shapes.cols());
+    if (alone()) shapes = part.modes.shapes;
     for (std::size_t i = 0; i < part.nodes.size() && part.modes.shapes.cols() > 0; ++i) {
-      shapes.block(3 * part.nodes[i], 0, 3, part.modes.shapes.cols()) =
-          part.modes.shapes.middleRows<3>(3 * static_cast<Eigen::Index>(i));
+      if (!alone())
+        shapes.block(3 * part.nodes[i], 0, 3, part.modes.shapes.cols()) =
+            part.modes.shapes.middleRows<3>(3 * static_cast<Eigen::Index>(i));
       for (std::size_t k = 0; k < 3 && !part.modes_active.empty(); ++k)
         memory.active[3 * static_cast<std::size_t>(part.nodes[i]) + k] = part.modes_active[3 * i + k];
     }

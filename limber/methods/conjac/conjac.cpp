@@ -97,7 +97,8 @@ class ConJac final : public Stepper {
     }
     if (state.step == 0 && !stays && (!adaptivity_ || mode_adaptivity_)) {
       auto phase = clock_.phase("modes");
-      tell_missed(model, state, memory(state).dynamic, in.h, options_.static_start, *condensation_, report);
+      missed_ = tell_missed(model, state, memory(state).dynamic, in.h, options_.static_start, *condensation_,
+                            report);
     }
     tell(now, state, stays);
     return report;
@@ -132,6 +133,7 @@ class ConJac final : public Stepper {
       }
     }
     if (!model.contact.empty()) f.node["contact"] = contact_pressure(model, state);
+    name_shapes(model, memory.modes, *condensation_, missed_, f);
     return f;
   }
 
@@ -152,11 +154,19 @@ class ConJac final : public Stepper {
     return adaptivity_ ? adaptivity_->misfit(*m) : std::string();
   }
 
-  // Regions outlive a cut: copies of a node share its region. Which nodes are dynamic is chosen again, and
-  // modes, which a cut changes, are found again.
-  void carry(const Model&, const TopologyChange&, State& state) const override {
+  // Regions outlive a cut: copies of a node share its region. Which nodes are dynamic is chosen again. Modes,
+  // which a cut changes, are found again, from the old ones: copies of a node share its motion.
+  void carry(const Model&, const TopologyChange& change, State& state) const override {
     if (ConJacMemory* m = state.memory.get<ConJacMemory>()) {
-      m->modes = {};
+      const ModeMemory old = std::exchange(m->modes, {});
+      const Eigen::Index columns =
+          old.vectors.empty() ? 0 : *std::max_element(old.vectors.begin(), old.vectors.end());
+      const Eigen::Index before = columns == 0 ? 0 : old.shapes.size() / columns,
+                         after = 3 * static_cast<Eigen::Index>(change.nodes.rows());
+      m->modes.shapes.resize(after * columns);
+      for (Eigen::Index k = 0; k < columns; ++k)
+        m->modes.shapes.segment(k * after, after) =
+            change.nodes.apply3(old.shapes.segment(k * before, before));
       m->sleep = {};
       m->bodies = {};
     }
@@ -594,6 +604,7 @@ class ConJac final : public Stepper {
   const EnergyGuard guard_{elastic_};
   ContactStep contact_;
   std::optional<BodySprings> bodies_;
+  Condensation::Missed missed_;                    // of the first step, for the recording
   std::pair<const void*, const void*> storage_{};  // of K and its factor in the last step
   PhaseClock clock_;
 };

@@ -1,5 +1,6 @@
 #include <limber/methods/conjac/modes.hpp>
 
+#include <limber/core/parallel.hpp>
 #include <limber/linalg/eigenpairs.hpp>
 #include <limber/linalg/tall.hpp>
 
@@ -16,11 +17,33 @@ namespace {
 // lambda over the lambda of what is missing in the space.
 constexpr double kFollowed = 0.25;
 constexpr int kMostSweeps = 3;
+constexpr Eigen::Index kModeRows = 2048;  // of a piece of work
+
+// YᵀKY = YᵀMZ and YᵀMY in one pass.
+std::pair<MatX, MatX> ritz_matrices(const VecX& mass, const Eigen::Ref<const MatX>& MZ,
+                                    const Eigen::Ref<const MatX>& Y) {
+  const Eigen::Index n = Y.rows();
+  std::vector<std::pair<MatX, MatX>> part(static_cast<std::size_t>((n + kModeRows - 1) / kModeRows));
+  parallel_ranges(n, kModeRows, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+    const auto y = Y.middleRows(begin, end - begin);
+    const MatX my = mass.segment(begin, end - begin).asDiagonal() * y;
+    auto& [a, b] = part[static_cast<std::size_t>(begin / kModeRows)];
+    a.noalias() = y.transpose() * MZ.middleRows(begin, end - begin);
+    b.noalias() = y.transpose() * my;
+  });
+  std::pair<MatX, MatX> sum{MatX::Zero(Y.cols(), Y.cols()), MatX::Zero(Y.cols(), Y.cols())};
+  for (const auto& [a, b] : part) {
+    sum.first += a;
+    sum.second += b;
+  }
+  return sum;
+}
 
 // Rayleigh-Ritz in the span of Y = K^-1 MZ: as K Y = MZ, YᵀKY needs no product with K.
 // `gram` is ZᵀMZ.
-bool rotate_to_modes(const VecX& mass, const MatX& MZ, const MatX& Y, const MatX& gram, PieceModes& modes) {
-  MatX A = tall_product(Y, MZ), B = tall_product(Y, MatX(mass.asDiagonal() * Y));
+bool rotate_to_modes(const VecX& mass, const Eigen::Ref<const MatX>& MZ, const Eigen::Ref<const MatX>& Y,
+                     const MatX& gram, PieceModes& modes) {
+  auto [A, B] = ritz_matrices(mass, MZ, Y);
   if (!A.allFinite() || !B.allFinite()) return false;
   const VecX length = B.diagonal().cwiseSqrt();
   if (!(length.minCoeff() > 0)) return false;
@@ -43,8 +66,12 @@ bool rotate_to_modes(const VecX& mass, const MatX& MZ, const MatX& Y, const MatX
     modes.error = std::max(
         modes.error,
         std::sqrt(std::max(0.0, Q.col(k).dot(gram * Q.col(k)) / (modes.values[k] * modes.values[k]) - 1)));
-  modes.shapes.leftCols(Q.cols()) = multiplied(Y, Q);
-  modes.pull = multiplied(MZ, Q.leftCols(modes.count));
+  modes.pull.resize(Y.rows(), modes.count);
+  parallel_ranges(Y.rows(), kModeRows, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+    const Eigen::Index rows = end - begin;
+    modes.shapes.block(begin, 0, rows, Q.cols()).noalias() = Y.middleRows(begin, rows) * Q;
+    modes.pull.middleRows(begin, rows).noalias() = MZ.middleRows(begin, rows) * Q.leftCols(modes.count);
+  });
   return true;
 }
 
@@ -53,7 +80,7 @@ bool rotate_to_modes(const VecX& mass, const MatX& MZ, const MatX& Y, const MatX
 double frequency(double value) { return std::sqrt(std::max(0.0, value)) / (2 * std::numbers::pi); }
 
 PieceModes lowest_modes(const VecX& mass, const std::vector<std::uint8_t>& active,
-                        const QuasistaticSolve& solve, const ModeChoice& choice) {
+                        const QuasistaticSolve& solve, const ModeChoice& choice, MatX start) {
   PieceModes out;
   const auto unknowns = static_cast<Index>(std::count(active.begin(), active.end(), std::uint8_t{1}));
   if (unknowns == 0) return out;
@@ -64,6 +91,7 @@ PieceModes lowest_modes(const VecX& mass, const std::vector<std::uint8_t>& activ
   };
   EigenOptions options;
   options.tolerance = 1e-8;
+  options.start = std::move(start);
   const double limit = std::pow(2 * std::numbers::pi * choice.below, 2);
   Eigenpairs pairs;
   // Those below a frequency: ask for more until one lies above.
@@ -93,23 +121,33 @@ Eigen::Index swept_vectors(const PieceModes& modes, bool all) {
   return modes.count == 0 ? 0 : std::min<Eigen::Index>(modes.count + kSpareModes, modes.shapes.cols());
 }
 
-bool follow_modes(const VecX& mass, const QuasistaticSolve& solve, MatX loads, MatX Y, bool orthonormal,
-                  PieceModes& modes) {
+void weighted(const VecX& mass, const Eigen::Ref<const MatX>& A, MatX& out) {
+  out.resize(A.rows(), A.cols());
+  parallel_ranges(A.rows(), kModeRows, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+    out.middleRows(begin, end - begin).noalias() =
+        mass.segment(begin, end - begin).asDiagonal() * A.middleRows(begin, end - begin);
+  });
+}
+
+bool follow_modes(const VecX& mass, const QuasistaticSolve& solve, const Eigen::Ref<const MatX>& first,
+                  const Eigen::Ref<const MatX>& swept, bool orthonormal, PieceModes& modes) {
   modes.sweeps = 0;
-  if (Y.cols() == 0) {
+  if (swept.cols() == 0) {
     modes.pull.resize(mass.size(), 0);
     return true;
   }
-  MatX gram = MatX::Identity(Y.cols(), Y.cols());
-  if (!orthonormal) gram = tall_product(modes.shapes.leftCols(Y.cols()), loads);
-  while (rotate_to_modes(mass, loads, Y, gram, modes)) {
-    if (++modes.sweeps == kMostSweeps || modes.error <= kFollowed) return true;
-    loads = mass.asDiagonal() * modes.shapes.leftCols(Y.cols());
-    Y = loads;
+  const Eigen::Index count = swept.cols();
+  MatX gram = MatX::Identity(count, count);
+  if (!orthonormal) gram = tall_product(modes.shapes.leftCols(count), first);
+  if (!rotate_to_modes(mass, first, swept, gram, modes)) return false;
+  for (modes.sweeps = 1; modes.sweeps < kMostSweeps && modes.error > kFollowed; ++modes.sweeps) {
+    MatX loads;
+    weighted(mass, modes.shapes.leftCols(count), loads);
+    MatX Y = loads;
     solve(Y);
-    gram.setIdentity();
+    if (!rotate_to_modes(mass, loads, Y, MatX::Identity(count, count), modes)) return false;
   }
-  return false;
+  return true;
 }
 
 }  // namespace limber

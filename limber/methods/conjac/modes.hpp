@@ -21,6 +21,7 @@ struct ModeChoice {
   double below = 0;  // [Hz]; 0: no matter
 };
 
+// Further vectors that help the last modes to converge.
 inline constexpr Index kSpareModes = 2;
 
 // Modes of one piece of n nodes.
@@ -30,8 +31,9 @@ struct PieceModes {
   MatX shapes;          // 3n columns, M-orthonormal, zero where nodes are dynamic or held [1/sqrt(kg)]
   MatX pull;            // K_QQ times the first `count` of them
   VecX values;          // lambda = (2 pi f)^2, ascending [1/s^2]
-  double error =
-      0;  // greatest |K phi - lambda M phi| of the dynamic ones over lambda |M phi|, both over sqrt(M)
+  // How far the dynamic ones have moved since the sweep before: greatest |K phi - lambda M phi| over
+  // lambda |M phi|, both over sqrt(M).
+  double error = 0;
   int sweeps = 0;  // that it took to follow
 
   auto dynamic() const { return shapes.leftCols(count); }
@@ -40,9 +42,10 @@ struct PieceModes {
 // B <- K_QQ^-1 B_Q, zero elsewhere.
 using QuasistaticSolve = std::function<void(MatX& B)>;
 
-// `active`: 3n, 1 where a degree of freedom is in Q. All modes that are found are dynamic.
+// `active`: 3n, 1 where a degree of freedom is in Q. All modes that are found are dynamic. `start`: what they
+// may look like, columns of 3n; may have none.
 PieceModes lowest_modes(const VecX& mass, const std::vector<std::uint8_t>& active,
-                        const QuasistaticSolve& solve, const ModeChoice& choice);
+                        const QuasistaticSolve& solve, const ModeChoice& choice, MatX start);
 
 // How many vectors a step sweeps: the dynamic ones and the spare ones, or all, asleep or not.
 Eigen::Index swept_vectors(const PieceModes& modes, bool all);
@@ -50,8 +53,11 @@ Eigen::Index swept_vectors(const PieceModes& modes, bool all);
 // solutions K_QQ^-1 `loads` of the first sweep, loads = M shapes of the vectors that are swept; the others
 // stay as they are. `orthonormal`: all of them have been swept together before. False: the vectors no longer
 // span a space of their number, and the modes should be made anew.
-bool follow_modes(const VecX& mass, const QuasistaticSolve& solve, MatX loads, MatX Y, bool orthonormal,
-                  PieceModes& modes);
+bool follow_modes(const VecX& mass, const QuasistaticSolve& solve, const Eigen::Ref<const MatX>& loads,
+                  const Eigen::Ref<const MatX>& Y, bool orthonormal, PieceModes& modes);
+
+// out <- diag(mass) A
+void weighted(const VecX& mass, const Eigen::Ref<const MatX>& A, MatX& out);
 
 // [Hz]
 double frequency(double value);

@@ -2,6 +2,7 @@
 
 #include <limber/core/error.hpp>
 #include <limber/methods/conjac/adaptive_modes.hpp>
+#include <limber/sim/describe_run.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -14,23 +15,9 @@ namespace {
 
 constexpr int kMostModeColumns = 64;
 constexpr std::size_t kMostPiecesTold = 16;
+constexpr int kMostShapes = 24;        // that are recorded
 constexpr double kStepsResolve = 0.1;  // frequency times time step below which a motion could be seen
 constexpr double kSuddenDrift = 0.01;  // of the size of the scene
-
-// Body, set and coordinates of a node.
-std::string place_of(const Model& model, Index i) {
-  const Vec3 p = model.mesh.rest[i];
-  const std::string& body = model.bodies[model.body_of_node[i]].name;
-  const std::vector<Index>* smallest = nullptr;
-  std::string set;
-  for (const auto& [name, nodes] : model.node_sets)
-    if (name.starts_with(body + "/") && (!smallest || nodes.size() < smallest->size()) &&
-        std::find(nodes.begin(), nodes.end(), i) != nodes.end()) {
-      smallest = &nodes;
-      set = fmt::format(", set \"{}\"", name.substr(body.size() + 1));
-    }
-  return fmt::format("body \"{}\"{} at ({:.3g}, {:.3g}, {:.3g})", body, set, p.x(), p.y(), p.z());
-}
 
 // Forces that the script brings after the beginning, faster than the slowest motion that is missed: how far
 // they push the quasistatic nodes at once.
@@ -78,22 +65,24 @@ void tell_modes(const Condensation& condensation, const Linearisation& at, const
   report.extra["mode_sweeps"] = sweeps;
   if (std::isfinite(missed)) report.extra["followed_below"] = missed;  // [Hz]
   report.extra["new_modes"] = condensation.new_modes;
+  if (condensation.new_modes > 0) report.extra["modes_from_old"] = condensation.modes_from_old;
 }
 
-void tell_missed(const Model& model, const State& start, const std::vector<std::uint8_t>& dynamic, double h,
-                 bool static_start, Condensation& condensation, StepReport& report) {
-  if (condensation.pieces().size() > kMostPiecesTold) return;
+Condensation::Missed tell_missed(const Model& model, const State& start,
+                                 const std::vector<std::uint8_t>& dynamic, double h, bool static_start,
+                                 Condensation& condensation, StepReport& report) {
   Condensation::Missed missed;
+  if (condensation.pieces().size() > kMostPiecesTold) return missed;
   try {
     missed = condensation.missed(dynamic);
   } catch (const Error&) {
     ++report.fallbacks["missed_frequency_unknown"];  // Lanczos did not converge: the run does not need it
-    return;
+    return missed;
   }
-  if (missed.node < 0) return;
+  if (missed.node < 0) return missed;
   report.extra["followed_below"] = missed.frequency;  // [Hz]
   report.extra["missed_node"] = missed.node;
-  if (missed.frequency * h >= kStepsResolve) return;  // too fast to be seen
+  if (missed.frequency * h >= kStepsResolve) return missed;  // too fast to be seen
   const double drift = report.extra["drift"];
   if (drift > kSuddenDrift * model.size && !static_start)
     report.warnings.push_back(
@@ -104,6 +93,31 @@ void tell_missed(const Model& model, const State& start, const std::vector<std::
                     "there; more modes (method/dynamic) swing there",
                     missed.frequency, place_of(model, missed.node), drift));
   tell_fast_loads(model, start, h, missed, condensation, report);
+  return missed;
+}
+
+void name_shapes(const Model& model, const ModeMemory& modes, const Condensation& condensation,
+                 const Condensation::Missed& missed, MethodFields& fields) {
+  const std::size_t pieces = condensation.pieces().size();
+  const auto n = 3 * static_cast<Eigen::Index>(model.nodes());
+  const std::size_t columns = pieces == 0 ? 0 : modes.values.size() / pieces;
+  int number = 0;
+  for (std::size_t p = 0; p < modes.count.size() && modes.count.size() == pieces; ++p)
+    for (std::int64_t k = 0; k < modes.available[p] && number < kMostShapes; ++k) {
+      std::vector<double>& shape =
+          fields.node[fmt::format("shape/{:02} mode {}{}, {:.3g} Hz", ++number, k + 1,
+                                  pieces == 1 ? "" : fmt::format(" of piece {}", p + 1),
+                                  frequency(modes.values[p * columns + static_cast<std::size_t>(k)]))];
+      shape.assign(static_cast<std::size_t>(n), 0.0);
+      for (const Index i : condensation.nodes(p))
+        for (Eigen::Index d = 3 * i; d < 3 * i + 3; ++d)
+          shape[static_cast<std::size_t>(d)] = modes.shapes[n * k + d];
+    }
+  if (missed.node < 0 || missed.shape.size() != n) return;
+  fields
+      .node[fmt::format("shape/{:02} not followed: {}, {:.3g} Hz", ++number, place_of(model, missed.node),
+                        missed.frequency)]
+      .assign(missed.shape.begin(), missed.shape.end());
 }
 
 }  // namespace limber

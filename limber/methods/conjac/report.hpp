@@ -18,7 +18,12 @@ void tell_modes(const Condensation& condensation, const Linearisation& at, const
 // frequency, and the node that moves most. Warns of loads that move the quasistatic nodes at once where the
 // time step would show how they swing: those of the first step, unless the run began in equilibrium, and
 // those that the script brings later, faster than that.
-void tell_missed(const Model& model, const State& start, const std::vector<std::uint8_t>& dynamic, double h,
-                 bool static_start, Condensation& condensation, StepReport& report);
+Condensation::Missed tell_missed(const Model& model, const State& start,
+                                 const std::vector<std::uint8_t>& dynamic, double h, bool static_start,
+                                 Condensation& condensation, StepReport& report);
+
+// The shapes of the modes, and of what is missed, for the recording.
+void name_shapes(const Model& model, const ModeMemory& modes, const Condensation& condensation,
+                 const Condensation::Missed& missed, MethodFields& fields);
 
 }  // namespace limber
