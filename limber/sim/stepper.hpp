@@ -55,7 +55,7 @@ struct StepReport {
 // Per-node, per-element or per-link numbers of a method for output and viewer (dynamic nodes, liveliness,
 // ...).
 struct MethodFields {
-  std::map<std::string, std::vector<double>> node;     // one per node; three if "shape/..."
+  std::map<std::string, std::vector<double>> node;     // one number per node
   std::map<std::string, std::vector<double>> element;  // one number per element
   std::map<std::string, std::vector<double>> link;     // one number per link
   std::map<std::string, std::string> units;            // of those that have one
