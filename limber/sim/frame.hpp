@@ -29,7 +29,8 @@ FrameFields frame_fields(const Simulation& simulation, const StepInput& input);
 
 ReplayHeader replay_header(const Simulation& simulation, const std::vector<Obstacle>& obstacles);
 ReplayTopology replay_topology(const Simulation& simulation);  // constant until the next topology change
-std::vector<ReplayShape> replay_shapes(const Simulation& simulation);  // that the method names
+// Motions that the method names: "shape/NAME" among its node fields, three numbers a node.
+std::vector<ReplayShape> replay_shapes(const Simulation& simulation);
 ReplayFrame replay_frame(const Simulation& simulation, const FrameFields& fields,
                          const std::vector<Obstacle>& obstacles);
 // Parts of a frame, for who needs no more: where obstacles and bones are, and FrameFields::x.
