@@ -34,6 +34,7 @@ grep -rq 'limberTargets\|limber.hpp' "$scratch/fetch/build" --include=cmake_inst
 commands=$(grep -A1 -B1 '"command".*main.cpp' "$scratch/build/compile_commands.json")
 fail() { echo "$1: $commands"; exit 1; }
 grep -q -- '-std=gnu++20\|-std=c++20' <<<"$commands" || fail "C++20 is not passed on"
+grep -q -- 'EIGEN_NO_CPUID' <<<"$commands" || fail "Eigen would ask the CPU for its caches"
 grep -q -- 'EIGEN_MAX_ALIGN_BYTES=64' <<<"$commands" || fail "Eigen's alignment is not passed on"
 grep -q -- '-Wall\|-Werror\|-march' <<<"$commands" && fail "our options leak into the parent"
 ninja -C "$scratch/build" -t targets all | grep -q 'unit_\|bench_' && { echo "tests or benchmarks are built"; exit 1; }

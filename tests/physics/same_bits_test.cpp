@@ -29,6 +29,12 @@ std::string bits_after(const KnownBits& known) {
   return to_hex(hasher.digest());
 }
 
+// Eigen cuts large products into blocks by these, and sums block by block: they are constants, not the CPU's.
+TEST(Caches, OfTheMachineDoNotMatter) {
+  EXPECT_EQ(Eigen::l1CacheSize(), 32 * 1024);
+  EXPECT_EQ(Eigen::l2CacheSize(), 256 * 1024);
+}
+
 class SameBits : public testing::TestWithParam<KnownBits> {};
 
 TEST_P(SameBits, ForTheKernelsOfEveryInstructionSet) {
