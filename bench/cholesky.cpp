@@ -408,16 +408,10 @@ void run_roofline() {
       name(instruction_set()));
   std::mt19937 rng(1);
   std::uniform_real_distribution<double> value(-1, 1);
-  for (const auto& [K, M] : std::vector<std::pair<long, long>>{{3, 30},
-                                                               {6, 36},
-                                                               {12, 60},
-                                                               {24, 72},
-                                                               {30, 120},
-                                                               {48, 150},
-                                                               {60, 240},
-                                                               {96, 300},
-                                                               {192, 384},
-                                                               {384, 600}}) {
+  const std::vector<std::pair<long, long>> fronts{{3, 30},   {6, 36},   {12, 60},  {24, 72},   {30, 120},
+                                                  {48, 150}, {60, 240}, {96, 300}, {192, 384}, {384, 600}};
+  for (const auto& front_size : fronts) {
+    const long K = front_size.first, M = front_size.second;
     const long rows = round_up(K) + round_up(M), cols = round_up(K);
     std::vector<double> X(rows * cols, 0.0), U(update_size(M)), values(ConstPanel{nullptr, K, M}.size()),
         floor(cols, 0.0);

@@ -18,6 +18,10 @@ try {
   const moving = await page.evaluate(() => window.limber.app.runs[0].live.slice());
   await page.waitForFunction((before) => window.limber.app.runs[0].live.some((v, i) => Math.abs(v - before[i]) > 1e-6), Array.from(moving));
   check(true, "it moves");
+  // Paused while the mouse goes there: a bar that swings on would be gone before the button is down.
+  const toggle = () => page.evaluate(() => document.getElementById("live-play").click());
+  await toggle();
+  await page.waitForFunction(() => document.getElementById("live-play").dataset.playing === "false");
   const at = await page.evaluate(() => {
     const { app } = window.limber;
     const c = document.getElementById("canvas").getBoundingClientRect();
@@ -31,6 +35,7 @@ try {
   });
   await page.mouse.move(at.x, at.y);
   await page.mouse.down();
+  await toggle();
   await page.mouse.move(at.x + 10, at.y - 40);
   await page.mouse.move(at.x + 20, at.y - 80);
   await page.waitForFunction(() => /hand 1: .* N, spring of .* N\/m/.test(document.getElementById("live-numbers").textContent));
