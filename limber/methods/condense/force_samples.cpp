@@ -91,7 +91,7 @@ ForceSamples::ForceSamples(const Model& model, const BoneSkinning& skinning,
   }
 }
 
-void ForceSamples::element(Index e, Eigen::Ref<VecX> out) const {
+void ForceSamples::element(Index e, Eigen::Ref<VecX> out, std::size_t stride) const {
   const Tet& t = model_.mesh.elements[at(e)];
   const Eigen::Matrix<double, 3, 4> g = fem::shape_gradients(model_.mesh.rest, t);
   const double volume = fem::rest_volume(*model_.elements)[at(e)];
@@ -118,7 +118,7 @@ void ForceSamples::element(Index e, Eigen::Ref<VecX> out) const {
       width += d.columns();
     }
   out.setZero();
-  for (std::size_t k = 0; k < x_.size(); ++k) {
+  for (std::size_t k = 0; k < x_.size(); k += stride) {
     Mat3 F = Mat3::Zero();
     for (int a = 0; a < 4; ++a) F += Vec3(node(x_[k], place_[at(t[a])])) * g.col(a).transpose();
     const Mat3 P = volume * scale_[static_cast<Eigen::Index>(k)] * material::pk1(material, F);
@@ -130,6 +130,19 @@ void ForceSamples::element(Index e, Eigen::Ref<VecX> out) const {
       own.segment(r.column, r.columns).noalias() +=
           U.middleCols(r.from, r.columns).transpose() * f.segment<3>(3 * r.corner);
   }
+}
+
+std::vector<double> ForceSamples::strengths() const {
+  std::vector<double> out(elements_.size(), 0.0);
+  const std::size_t stride = x_.size() / R_.size();
+  parallel_for(static_cast<std::ptrdiff_t>(out.size()), 64, [&](std::ptrdiff_t e) {
+    VecX one(rows());
+    element(elements_[static_cast<std::size_t>(e)], one, stride);
+    double& strength = out[static_cast<std::size_t>(e)];
+    for (std::size_t k = 0; k < x_.size(); k += stride)
+      strength = std::max(strength, one.segment(static_cast<Eigen::Index>(k) * columns_, columns_).norm());
+  });
+  return out;
 }
 
 void ForceSamples::check() const {

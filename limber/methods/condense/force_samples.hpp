@@ -19,8 +19,11 @@ class ForceSamples {
   Eigen::Index rows() const { return total_.size(); }
   // Of all elements, each sample scaled to length one. Columns that move none of them are left out.
   const VecX& total() const { return total_; }
-  // Of one element, with the same scales.
-  void element(Index e, Eigen::Ref<VecX> out) const;
+  // Of one element, with the same scales; of every `stride`-th sample only.
+  void element(Index e, Eigen::Ref<VecX> out, std::size_t stride = 1) const;
+  // Of each element: the size of its force against the total, the greatest over one sample of each pose.
+  // Some poses have a few elements with much of the force (those of the giant's bent arm).
+  std::vector<double> strengths() const;
   // Throws Error(kInput) when the samples are in equilibrium.
   void check() const;
   // Mean over the samples of what the points give beside the total, relative to it.

@@ -11,18 +11,21 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
 namespace limber::condense {
 namespace {
 
-constexpr double kRoom = 1e8;             // numbers: forces of elements that cubature is chosen from
+constexpr std::uint64_t kPointsVersion = 2;  // to be raised when the same poses give other points
+constexpr double kRoom = 1e8;                // numbers: forces of elements that cubature is chosen from
 constexpr double kLeastNoise = 0.03;      // of the greatest spread: coordinates that no pose moves get that
 constexpr std::size_t kDomainPoses = 24;  // that a domain's points are trained with, at most
 constexpr std::size_t kTestPoses = 64;    // that cubature is tested with, at most
 
-// Greedy training over the elements of the samples, or over as many as there is room for the forces of.
+// Greedy training over the elements of the samples, or over as many as there is room for the forces of: the
+// strongest quarter of these, without which no weights can give the total, and others by chance.
 TrainedCubature train_points(const ForceSamples& samples, TrainingOptions training) {
   const std::span<const Index> elements = samples.elements();
   const auto count = static_cast<Index>(elements.size());
@@ -31,7 +34,13 @@ TrainedCubature train_points(const ForceSamples& samples, TrainingOptions traini
   std::vector<Index> pool(elements.size());
   std::iota(pool.begin(), pool.end(), 0);
   if (room < count) {
-    for (Index i = 0; i < room; ++i) std::swap(pool[at(i)], pool[at(i + numbers.below(count - i))]);
+    const std::vector<double> strength = samples.strengths();
+    const Index strongest = room / 4;
+    std::nth_element(pool.begin(), pool.begin() + strongest, pool.end(), [&](Index a, Index b) {
+      return std::pair(-strength[at(a)], a) < std::pair(-strength[at(b)], b);
+    });
+    std::sort(pool.begin() + strongest, pool.end());  // nth_element leaves an order of its own
+    for (Index i = strongest; i < room; ++i) std::swap(pool[at(i)], pool[at(i + numbers.below(count - i))]);
     pool.resize(at(room));
     std::sort(pool.begin(), pool.end());
   }
@@ -250,6 +259,7 @@ Subspace train_subspace(const Model& model, const Skeleton& skeleton, const Bone
                         std::span<const TrainingPose> poses, const CondenseOptions& o,
                         const Preparation& preparation) {
   InputHash hash = body_hash(model, skeleton, o);
+  hash.number(kPointsVersion);
   for (const TrainingPose& pose : poses) {
     add_poses(hash, pose.bones);
     hash.number(pose.t).number(pose.restart);
