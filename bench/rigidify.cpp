@@ -6,6 +6,7 @@
 //   cantilever   error and ratio against the threshold (Figure 5), in 3D and in the plane
 //   beam         what is rigid against threshold, damping, resolution and stiffness (Figure 4)
 //   wheels       when and where wheels with other thresholds fall over (Figure 7)
+//   predict      error in shape and in energies, and ratio, against how often elements are predicted
 #include "table.hpp"
 #include "timing.hpp"
 
@@ -19,6 +20,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <memory>
 #include <optional>
 
 #include <CLI/CLI.hpp>
@@ -31,9 +33,11 @@ std::string g_folder = "out/bench/rigidify";
 bool g_alone = false;                                // no full run: for profiles
 nlohmann::json g_method = nlohmann::json::object();  // options that every scene gets
 
+std::vector<std::string> g_changes;  // POINTER=VALUE, of every scene
+
 std::shared_ptr<Scene> scene_named(const std::string& name) {
   auto scene = std::make_shared<Scene>(
-      load_scene(std::string(LIMBER_SOURCE_DIR) + "/scenes/rigidify/" + name + ".json"));
+      load_scene(std::string(LIMBER_SOURCE_DIR) + "/scenes/rigidify/" + name + ".json", g_changes));
   for (const auto& [key, value] : g_method.items()) scene->method_options[key] = value;
   return scene;
 }
@@ -48,7 +52,8 @@ struct Comparison {
   double rigid = 0;                          // mean share of the elements
   double solves = 0, full_solves = 0;        // mean number of linear systems a step
   std::map<std::string, double> phases;      // of the adaptive run [s]
-  std::vector<std::vector<std::string>> stretches;  // of 100 steps: first, ratio, rigid %, ms of both
+  // Of 100 steps: first, ratio, rigid %, ms of both, new masks, ms that only the adaptive run takes.
+  std::vector<std::vector<std::string>> stretches;
   long analyses = 0;
   Index elements = 0;
 };
@@ -83,7 +88,8 @@ Comparison compare(const std::shared_ptr<Scene>& scene, std::int64_t steps, bool
   out.size = a.model().size;
   out.elements = static_cast<Index>(a.model().mesh.elements.size());
   if (steps <= 0) steps = a.total_steps();
-  double stretch_a = 0, stretch_b = 0, stretch_rigid = 0;
+  double stretch_a = 0, stretch_b = 0, stretch_rigid = 0, stretch_own = 0;
+  long stretch_analyses = 0;
   for (std::int64_t k = 0; k < steps; ++k) {
     double t = now();
     const StepReport ra = a.step();
@@ -101,11 +107,17 @@ Comparison compare(const std::shared_ptr<Scene>& scene, std::int64_t steps, bool
     stretch_a += ta;
     stretch_b += tb;
     stretch_rigid += 1 - ra.extra.at("elastic_elements") / out.elements;
+    for (const auto& [name, seconds] : ra.phases)
+      if (name == "analyse" || name == "quick solve" || name == "pieces" || name == "strain rates")
+        stretch_own += seconds;
     if ((k + 1) % 100 == 0) {
       out.worst = std::min(out.worst, stretch_b / stretch_a);
       out.stretches.push_back({std::to_string(k - 99), number(stretch_b / stretch_a), number(stretch_rigid),
-                               number(10 * stretch_a), number(10 * stretch_b)});
-      stretch_a = stretch_b = stretch_rigid = 0;
+                               number(10 * stretch_a), number(10 * stretch_b),
+                               std::to_string(ra.symbolic_analyses - stretch_analyses),
+                               number(10 * stretch_own)});
+      stretch_a = stretch_b = stretch_rigid = stretch_own = 0;
+      stretch_analyses = ra.symbolic_analyses;
     }
     for (const auto& [name, seconds] : ra.phases) out.phases[name] += seconds;
     out.rigid += (1 - ra.extra.at("elastic_elements") / out.elements) / static_cast<double>(steps);
@@ -125,7 +137,9 @@ void table1(const std::vector<std::string>& scenes, std::int64_t steps, bool new
       {"scene", "tets", "steps", "total", "mean", "without contact", "worst 100", "rigid %", "error/size %"},
       {}};
   Table profile{{"scene", "phase", "ms a step (wall)", "share %"}, {}};
-  Table stretches{{"scene", "from step", "ratio", "rigid %", "ms a step", "full run"}, {}};
+  Table stretches{
+      {"scene", "from step", "ratio", "rigid %", "ms a step", "full run", "analyses", "ms of its own (wall)"},
+      {}};
   for (const std::string& name : scenes) {
     const auto scene = scene_named(name);
     const std::int64_t all = static_cast<std::int64_t>(std::llround(scene->end / scene->h));
@@ -249,6 +263,72 @@ void wheels(std::int64_t steps) {
   table.write(g_folder, "wheels");
 }
 
+// How often elements are predicted, all beside one full run. Errors over the whole run, because at one moment
+// of a swing they say little: of nodes the largest and the root of the mean square, of energies the root of
+// the mean squared difference over that of the full run's energy about its mean.
+void predict(const std::vector<std::string>& scenes, std::int64_t steps) {
+  Table table{{"scene", "steps", "predict_every", "ratio", "rigid %", "analyses", "error/size %",
+               "rms error/size %", "kinetic %", "elastic %"},
+              {}};
+  for (const std::string& name : scenes) {
+    const std::vector<int> every{1, 2, 4};
+    std::vector<std::unique_ptr<Simulation>> runs;  // the full one, then those
+    for (std::size_t r = 0; r <= every.size(); ++r) {
+      auto scene = scene_named(name);
+      if (r == 0)
+        scene->method_options["tolerance"] = 0.0;
+      else
+        scene->method_options["predict_every"] = every[r - 1];
+      runs.push_back(std::make_unique<Simulation>(scene));
+    }
+    const Model& model = runs[0]->model();
+    const std::int64_t n = steps > 0 ? std::min(steps, runs[0]->total_steps()) : runs[0]->total_steps();
+    struct Sums {
+      double time = 0, rigid = 0, worst = 0, squares = 0, kinetic = 0, elastic = 0;
+      long analyses = 0;
+    };
+    std::vector<Sums> sums(runs.size());
+    double sum[2] = {0, 0}, squares[2] = {0, 0};  // of the full run's energies
+    for (std::int64_t k = 0; k < n; ++k) {
+      Diagnostics full;
+      for (std::size_t r = 0; r < runs.size(); ++r) {
+        const double t = now();
+        const StepReport report = runs[r]->step();
+        sums[r].time += now() - t;
+        sums[r].rigid +=
+            1 - report.extra.at("elastic_elements") / static_cast<double>(model.mesh.elements.size());
+        sums[r].analyses = report.symbolic_analyses;
+        const Diagnostics d = measure(runs[r]->model(), runs[r]->state(), {});
+        if (r == 0) {
+          full = d;
+          sum[0] += d.kinetic;
+          sum[1] += d.elastic;
+          squares[0] += d.kinetic * d.kinetic;
+          squares[1] += d.elastic * d.elastic;
+          continue;
+        }
+        for (Index i = 0; i < model.nodes(); ++i) {
+          const double e = (node(runs[r]->state().x, i) - node(runs[0]->state().x, i)).squaredNorm();
+          sums[r].worst = std::max(sums[r].worst, std::sqrt(e));
+          sums[r].squares += e / static_cast<double>(model.nodes());
+        }
+        sums[r].kinetic += (d.kinetic - full.kinetic) * (d.kinetic - full.kinetic);
+        sums[r].elastic += (d.elastic - full.elastic) * (d.elastic - full.elastic);
+      }
+    }
+    const auto steps_run = static_cast<double>(n);
+    const auto spread = [&](int e) { return squares[e] - sum[e] * sum[e] / steps_run; };
+    for (std::size_t r = 1; r < runs.size(); ++r)
+      table.rows.push_back({name, std::to_string(n), std::to_string(every[r - 1]),
+                            number(sums[0].time / sums[r].time), number(100 * sums[r].rigid / steps_run),
+                            std::to_string(sums[r].analyses), number(100 * sums[r].worst / model.size),
+                            number(100 * std::sqrt(sums[r].squares / steps_run) / model.size),
+                            number(100 * std::sqrt(sums[r].kinetic / spread(0))),
+                            number(100 * std::sqrt(sums[r].elastic / spread(1)))});
+  }
+  table.write(g_folder, "predict");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -257,13 +337,14 @@ int main(int argc, char** argv) {
   std::int64_t steps = 0;
   int count = 1;
   bool newton = false;
-  app.add_option("parts", parts, "table1, cantilever, beam, wheels");
-  app.add_option("--scenes", scenes, "of table1");
+  app.add_option("parts", parts, "table1, cantilever, beam, wheels, predict");
+  app.add_option("--scenes", scenes, "of table1 and predict");
   app.add_option("--steps", steps, "at most; 0: all");
   app.add_option("--threads", count);
   app.add_flag("--converged", newton, "table1: a third run with Newton's method as the measure of both");
   std::string method;
   app.add_option("--method", method, R"(options for all scenes, e.g. '{"contact": "pgs"}')");
+  app.add_option("--set", g_changes, "POINTER=VALUE: changes every scene, as in limber run");
   app.add_flag("--alone", g_alone, "no full run: profiles only, ratios mean nothing");
   app.add_option("--output", g_folder, "folder for the tables");
   CLI11_PARSE(app, argc, argv);
@@ -274,6 +355,7 @@ int main(int argc, char** argv) {
       if (part == "table1") table1(scenes, steps, newton);
       if (part == "cantilever") cantilever(steps);
       if (part == "beam") beam(steps > 0 ? steps : 500);
+      if (part == "predict") predict(scenes, steps);
       if (part == "wheels") wheels(steps > 0 ? steps : 4000);
     }
   } catch (const std::exception& e) {

@@ -121,10 +121,10 @@ ContactEnergy::Revision BodyContact::revise_friction(const VecX& x) {
   return out;
 }
 
-void BodyContact::leave_out(const std::vector<Index>& nodes) {
+void BodyContact::skip_pairs_among(const std::vector<Index>& nodes) {
   if (nodes == left_out_) return;
   left_out_ = nodes;
-  surfaces_.leave_out(nodes);
+  surfaces_.skip_pairs_among(nodes);
   x0_.resize(0);  // who is inside is no longer known
   x1_.resize(0);
 }

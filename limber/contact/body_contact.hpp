@@ -52,7 +52,7 @@ class BodyContact {
 
   // As of BodySurfaces.
   void leave_alone(const std::vector<Index>& nodes) { surfaces_.leave_alone(nodes); }
-  void leave_out(const std::vector<Index>& nodes);
+  void skip_pairs_among(const std::vector<Index>& nodes);
   // The pair of a node (a site of BodySurfaces) with a face, both known from pairs().
   Pair known_pair(Index site, Index piece, Index face) const { return make_pair(site, piece, face); }
   const BodySurfaces& surfaces() const { return surfaces_; }

@@ -144,7 +144,7 @@ void BodySurfaces::leave_alone(const std::vector<Index>& nodes) {
     if (piece_of_node_[i] >= 0) pieces_[piece_of_node_[i]].alone = true;
 }
 
-void BodySurfaces::leave_out(const std::vector<Index>& nodes) {
+void BodySurfaces::skip_pairs_among(const std::vector<Index>& nodes) {
   for (Piece& piece : pieces_) piece.left_out = false;
   for (const Index i : nodes)
     if (piece_of_node_[i] >= 0) pieces_[piece_of_node_[i]].left_out = true;

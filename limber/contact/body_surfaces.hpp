@@ -36,7 +36,7 @@ class BodySurfaces {
   // deform, and have none.
   void leave_alone(const std::vector<Index>& nodes);
   // Pairs of pieces with one of these nodes each are not looked at, from now on: their contacts are known.
-  void leave_out(const std::vector<Index>& nodes);
+  void skip_pairs_among(const std::vector<Index>& nodes);
   std::vector<Near> sweep(const VecX& x0, const VecX& x1, double margin, const std::vector<Inside>& inside0);
 
   const std::vector<Index>& sites() const { return sites_; }           // nodes

@@ -32,6 +32,14 @@ void ScalarCholesky::analyze(const BlockPattern& pattern) {
   ++backend_->stats.analyses;
 }
 
+void ScalarCholesky::analyze_in_order(const BlockPattern& pattern, std::span<const Index> order) {
+  factored_ = false;
+  backend_->analyze_in_order(pattern, order);
+  backend_->nodes = pattern.n;
+  backend_->blocks = pattern.blocks();
+  ++backend_->stats.analyses;
+}
+
 FactorStatus ScalarCholesky::factor(const ScalarMatrix& A) {
   if (A.values.size() != static_cast<std::size_t>(backend_->blocks) || backend_->blocks == 0)
     throw Error(ErrorKind::kUsage, fmt::format("ScalarCholesky::factor: the matrix has {} entries, {} were "

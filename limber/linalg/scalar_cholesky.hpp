@@ -3,6 +3,8 @@
 
 #include <limber/linalg/cholesky.hpp>
 
+#include <span>
+
 namespace limber {
 
 // The lower triangle, one number per block of the pattern.
@@ -25,6 +27,8 @@ class ScalarCholesky {
   ~ScalarCholesky();
 
   void analyze(const BlockPattern& pattern);
+  // With an order of elimination that is known already: order[k] is the node that is eliminated k-th.
+  void analyze_in_order(const BlockPattern& pattern, std::span<const Index> order);
   // The matrix must have the analysed pattern. FactorStatus::axis is 0.
   [[nodiscard]] FactorStatus factor(const ScalarMatrix& A);
   // B <- A^-1 B, columns are right-hand sides.

@@ -71,19 +71,8 @@ cone -0.4 0 0.14 0.4 0 0.14 0.1 0.09
 // Blocks in a heap that has come to rest are not looked at pair by pair in every step, and what is known of
 // them goes on in a new stepper.
 TEST(Rigidify, AStackThatRestsKeepsItsPairs) {
-  auto s = light_bar({3, 3, 3}, 5e4, false);
-  s->gravity = Vec3(0, 0, -9.81);
-  s->damping_stiffness = 0.05;
-  s->damping_mass = 1;
-  s->bodies[0].generate->size = Vec3(0.5, 0.5, 0.5);
-  BodySpec upper = s->bodies[0];
-  upper.name = "upper";
-  upper.translation = Vec3(0.03, 0.02, 0.505);
-  s->bodies.push_back(upper);
-  s->contact.friction = 0.5;
+  auto s = stack_of_two();
   add_ground(*s);
-  use_rigidify(*s, rigidify_json(1e-4));
-  s->method_options["body_contact"] = true;
   Simulation sim = simulate(s);
   run(sim, 500);
   const RigidifyMemory& m = memory_in(sim);

@@ -52,6 +52,22 @@ inline std::shared_ptr<Scene> light_bar(const std::array<Index, 3>& nodes, doubl
   return s;
 }
 
+// Two soft blocks of half a metre, one upon the other; what carries them is the caller's.
+inline std::shared_ptr<Scene> stack_of_two() {
+  auto s = light_bar({3, 3, 3}, 5e4, false);
+  s->gravity = Vec3(0, 0, -9.81);
+  s->damping_stiffness = 0.05;
+  s->damping_mass = 1;
+  BodySpec upper = s->bodies[0];
+  upper.name = "upper";
+  upper.translation = Vec3(0.03, 0.02, 0.505);
+  s->bodies.push_back(upper);
+  s->contact.friction = 0.5;
+  use_rigidify(*s, rigidify_json(1e-4));
+  s->method_options["body_contact"] = true;
+  return s;
+}
+
 inline const RigidifyMemory& memory_in(const Simulation& sim) {
   const auto* memory = sim.state().memory.get<RigidifyMemory>();
   EXPECT_TRUE(memory);

@@ -228,16 +228,7 @@ TEST(Rigidify, ABlockAtRestSleeps) {
 // Two blocks on a support, asleep. The support is pulled away: nothing hangs in the air.
 TEST(Rigidify, ASleepingStackFallsWhenItsSupportGoes) {
   for (const std::string contact : {"penalty", "pgs"}) {
-    auto s = light_bar({3, 3, 3}, 5e4, false);
-    s->gravity = Vec3(0, 0, -9.81);
-    s->damping_stiffness = 0.05;
-    s->damping_mass = 1;
-    s->bodies[0].generate->size = Vec3(0.5, 0.5, 0.5);
-    BodySpec upper = s->bodies[0];
-    upper.name = "upper";
-    upper.translation = Vec3(0.03, 0.02, 0.505);
-    s->bodies.push_back(upper);
-    s->contact.friction = 0.5;
+    auto s = stack_of_two();
     ObstacleSpec table;
     table.name = "table";
     table.shape = "box";
@@ -249,8 +240,6 @@ TEST(Rigidify, ASleepingStackFallsWhenItsSupportGoes) {
     gone.translation = Vec3(0, 0, -50);
     table.motion = {stay, gone};
     s->obstacles.push_back(table);
-    use_rigidify(*s, rigidify_json(1e-4));
-    s->method_options["body_contact"] = true;
     s->method_options["contact"] = contact;
     s->method_options["compliance"] = 0.01;
     Simulation sim = simulate(s);
@@ -421,7 +410,7 @@ TEST(Rigidify, TheQuickSolveFindsWhatALoadDeforms) {
     Simulation a = simulate(s), b = simulate(full);
     a.set_motion(settle.state().x, VecX::Zero(settle.state().x.size()));
     b.set_motion(settle.state().x, VecX::Zero(settle.state().x.size()));
-    for (int k = 0; k < 8; ++k) {
+    for (int k = 0; k < 12; ++k) {
       a.step();
       b.step();
     }
@@ -535,30 +524,31 @@ TEST(Rigidify, PlaneBodiesMoveInTheirPlane) {
 }
 
 // At the turning points of its swing the beam's strain rate is small, and so is one step's prediction: as in
-// the paper it stops there, 2.9 % of its length away. Judged by the swing that forces out of balance begin,
-// it goes on (1.3 %).
+// the paper it may stop there, at some thresholds far from where it would end. Judged by the swing that
+// forces out of balance begin, it goes on.
 TEST(Rigidify, ASwingEndsWhereForcesBalance) {
-  double error[2] = {0, 0}, rigid[2] = {0, 0};
-  auto full = facts_cantilever(0);
-  Simulation reference = simulate(full);
-  auto step = facts_cantilever(1e-3), swing = facts_cantilever(1e-3);
-  swing->method_options["predict"] = "swing";
-  std::array<Simulation, 2> runs{simulate(step), simulate(swing)};
-  const int frames = 700;
-  for (int k = 0; k < frames; ++k) {
-    reference.step();
-    for (std::size_t r = 0; r < 2; ++r) {
-      runs[r].step();
-      for (Index i = 0; i < reference.model().nodes(); ++i)
-        error[r] = std::max(error[r], (node(reference.state().x, i) - node(runs[r].state().x, i)).norm());
-      rigid[r] += rigid_share(runs[r]) / frames;
+  double worst[2] = {0, 0}, rigid[2] = {0, 0};
+  for (const double tau : {5e-4, 1e-3, 2e-3, 4e-3}) {
+    Simulation reference = simulate(facts_cantilever(0));
+    auto step = facts_cantilever(tau), swing = facts_cantilever(tau);
+    swing->method_options["predict"] = "swing";
+    std::array<Simulation, 2> runs{simulate(step), simulate(swing)};
+    const int frames = 450;  // until it is pulled
+    double error[2] = {0, 0};
+    for (int k = 0; k < frames; ++k) {
+      reference.step();
+      for (std::size_t r = 0; r < 2; ++r) {
+        runs[r].step();
+        for (Index i = 0; i < reference.model().nodes(); ++i)
+          error[r] = std::max(error[r], (node(reference.state().x, i) - node(runs[r].state().x, i)).norm());
+        rigid[r] += rigid_share(runs[r]) / (4 * frames);
+      }
     }
+    for (std::size_t r = 0; r < 2; ++r) worst[r] = std::max(worst[r], error[r]);
+    EXPECT_LT(error[1], error[0]) << tau;
   }
-  EXPECT_GT(error[0] / 4, 0.02);
-  EXPECT_LT(error[1] / 4, 0.02);
-  EXPECT_LT(error[1], 0.6 * error[0]);
+  EXPECT_LT(worst[1], 0.7 * worst[0]) << worst[1] << " of " << worst[0];
   EXPECT_GT(rigid[1], 0.05);  // and yet it comes to rest
-  RecordProperty("errors", std::to_string(error[0] / 4) + " " + std::to_string(error[1] / 4));
 }
 
 }  // namespace

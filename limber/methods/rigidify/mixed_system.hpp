@@ -33,6 +33,7 @@ class MixedSystem {
   // Nodes of contacts between bodies, four each, that are coupled besides those of elements.
   void set_couplings(const std::vector<std::array<Index, 4>>& couplings);
 
+  const std::vector<Index>& order() const { return order_; }  // of elimination of the whole mesh
   Index blocks() const { return blocks_; }
   bool whole() const { return whole_; }                                 // no rigid piece: blocks are nodes
   const std::vector<Index>& elastic_elements() const { return list_; }  // object by object
@@ -88,6 +89,9 @@ class MixedSystem {
   void solve(VecX& b) const;
   void solve_many(Eigen::Ref<MatX> B) const;
   const std::vector<std::uint8_t>& fixed() const { return fixed_; }  // of the unknowns, after factor()
+  // A u with the rows of held degrees of freedom, of which factor() keeps a copy if it is asked to.
+  void keep_whole() { keeps_whole_ = true; }
+  VecX times_whole(const VecX& u) const;
 
   Index piece_block(std::size_t piece) const { return piece_block_[piece]; }  // -1: held
   Index node_block(Index i) const { return node_block_[at(i)]; }              // -1: of a held piece
@@ -134,6 +138,7 @@ class MixedSystem {
     std::vector<Entry> entries;
     BlockMatrix A;
     std::vector<double> formed;  // the values of A without springs; empty: not yet in this step
+    BlockMatrix all_rows;        // A before held degrees of freedom were taken out, if that is kept
     std::optional<fem::DofEliminator> eliminator;
     Cholesky solver;
     bool changed = true;  // to be factored
@@ -174,6 +179,7 @@ class MixedSystem {
   std::vector<Index> place_;  // of blocks: position of their node, or of the last of their piece
   std::vector<Index> list_;   // elastic elements
   bool whole_ = true;
+  bool keeps_whole_ = false;
   bool stale_ = true;  // islands are not those of the unknowns
   Index blocks_ = 0;
   std::vector<std::array<Index, 4>> couplings_;

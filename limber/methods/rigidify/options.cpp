@@ -38,6 +38,17 @@ void check_rigidify(const Json& scene, const MethodSpec::Report& problem) {
         "/method/contact",
         "found \"pgs\" with the integrator \"bdf1\", expected \"penalty\": Gauss-Seidel's impulses belong to "
         "the step of \"linear\"");
+  const auto any = [&](const char* key) { return scene.contains(key) && !scene.at(key).empty(); };
+  if (any("links") || any("robots")) {
+    if (method.value("integrator", "") == "bdf1")
+      problem("/method/integrator",
+              "found \"bdf1\" in a scene with links, expected \"linear\": joints are stepped with a linear "
+              "response of the bodies");
+    if (method.value("contact", "") == "pgs")
+      problem("/method/contact",
+              "found \"pgs\" in a scene with links, expected \"penalty\": Gauss-Seidel's impulses do not "
+              "reach the links");
+  }
   if (scene.contains("contact") && scene.at("contact").value("rule", "") == "filter")
     problem("/contact/rule",
             "found \"filter\", expected \"anchored\": filtering velocities is ConJac's; rigidify has springs "
@@ -75,7 +86,7 @@ constinit const Method rigidify_method{
     .spec = {.name = "rigidify",
              .summary = "full space where bodies deform, rigid pieces where they do not, chosen step by step",
              .entries = kRigidifyEntries,
-             .can = {.obstacles = true, .body_contact = true},
+             .can = {.links = true, .obstacles = true, .body_contact = true},
              .check = check_rigidify},
     .make = make_rigidify,
     .memory = [] { return MethodMemory::of(rigidify::RigidifyMemory{}, 0); }};

@@ -19,7 +19,7 @@ constexpr double kProbe = 1e-6;  // edges: how far nodes are moved to see what f
 
 }  // namespace
 
-QuickSolve::QuickSolve(const Model& model, const Connectivity& mesh)
+QuickSolve::QuickSolve(const Model& model, const Connectivity& mesh, std::span<const Index> order)
     : model_(model),
       mesh_(mesh),
       objects_(mesh.object_elements.size()),
@@ -34,6 +34,20 @@ QuickSolve::QuickSolve(const Model& model, const Connectivity& mesh)
         for (const Index k : {i, j})
           if (edge_of_node_[at(k)] == 0 || length < edge_of_node_[at(k)]) edge_of_node_[at(k)] = length;
       }
+  std::vector<std::vector<Index>> of_object(objects_.size());  // nodes, in the order of elimination
+  for (const Index i : order) of_object[at(model.piece_of_node[at(i)])].push_back(i);
+  for (std::size_t k = 0; k < objects_.size(); ++k) {
+    Object& o = objects_[k];
+    if (mesh.object_elements[k].empty()) continue;
+    o.plan = fem::make_plan(*model.elements, mesh.object_elements[k]);
+    for (std::size_t n = 0; n < o.plan.nodes.size(); ++n) {
+      own_number_[at(o.plan.nodes[n])] = static_cast<Index>(n);
+      o.edge += edge_of_node_[at(o.plan.nodes[n])] / static_cast<double>(o.plan.nodes.size());
+    }
+    for (Index& i : of_object[k]) i = own_number_[at(i)];
+    o.P = std::make_unique<ScalarCholesky>(model.scene->ordering);
+    o.P->analyze_in_order(*fem::pattern(*o.plan.elements), of_object[k]);
+  }
 }
 
 void QuickSolve::begin(const StepInput& in, std::span<const std::uint8_t> hold) {
@@ -47,16 +61,9 @@ QuickSolve::Object& QuickSolve::prepared(Index object) {
   Object& o = objects_[at(object)];
   if (std::exchange(o.ready, true)) return o;
   const StepInput& in = *in_;
-  if (!o.plan.elements) {
-    o.plan = fem::make_plan(*model_.elements, mesh_.object_elements[at(object)]);
-    for (std::size_t n = 0; n < o.plan.nodes.size(); ++n) {
-      own_number_[at(o.plan.nodes[n])] = static_cast<Index>(n);
-      o.edge += edge_of_node_[at(o.plan.nodes[n])] / static_cast<double>(o.plan.nodes.size());
-    }
-  }
   std::vector<std::uint8_t> own;
   for (const Index i : o.plan.nodes) own.push_back(hold_[at(i)]);
-  if (o.P && own == o.hold && o.h == in.h) return o;
+  if (o.factored && own == o.hold && o.h == in.h) return o;
   o.hold = std::move(own);
   o.h = in.h;
   o.diagonal.assign(o.plan.nodes.size(), 0.0);
@@ -81,17 +88,13 @@ QuickSolve::Object& QuickSolve::prepared(Index object) {
         P.values[at(pattern->find(i, j))] += weight * g.col(a).dot(g.col(b));
       }
   }
-  const bool fresh = !o.P;
-  if (fresh) {
-    o.P = std::make_unique<ScalarCholesky>(model_.scene->ordering);
-    o.P->analyze(*pattern);
-  }
   const FactorStatus status = o.P->factor(P);
   if (!status.ok)
     throw Error(
         ErrorKind::kSimulation,
         fmt::format("the preconditioner of the prediction is not positive definite: pivot {:.3g} at node {}",
                     status.pivot, o.plan.nodes[at(status.node)]));
+  o.factored = true;
   return o;
 }
 

@@ -29,7 +29,9 @@ namespace limber::rigidify {
 
 class QuickSolve {
  public:
-  QuickSolve(const Model& model, const Connectivity& mesh);
+  // `order`: of elimination of the whole mesh. What follows from the mesh alone is made here, before the
+  // first step.
+  QuickSolve(const Model& model, const Connectivity& mesh, std::span<const Index> order);
 
   // Before anything is asked of a step. `driven` of predict(): change of velocity with the script's motion of
   // the object as a whole, 3n [m/s]; empty: none is driven.
@@ -47,12 +49,13 @@ class QuickSolve {
  private:
   struct Object {
     fem::Plan plan;
-    double edge = 0;                    // mean [m]
-    std::vector<std::uint8_t> hold;     // that the factor was made with, and
-    double h = 0;                       // its time step [s]
-    bool ready = false;                 // for this step
-    std::unique_ptr<ScalarCholesky> P;  // null: none yet
-    std::vector<double> diagonal;       // of P^-1; 0: not yet asked for
+    double edge = 0;                 // mean [m]
+    std::vector<std::uint8_t> hold;  // that the factor was made with, and
+    double h = 0;                    // its time step [s]
+    bool ready = false;              // for this step
+    bool factored = false;
+    std::unique_ptr<ScalarCholesky> P;
+    std::vector<double> diagonal;  // of P^-1; 0: not yet asked for
   };
   Object& prepared(Index object);
   VecX without_rigid_motion(const Object& object, const VecX& x, VecX r, double m) const;

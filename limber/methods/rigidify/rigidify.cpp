@@ -2,7 +2,9 @@
 
 #include <limber/core/motion.hpp>
 #include <limber/mesh/geometry.hpp>
+#include <limber/methods/common/link_report.hpp>
 #include <limber/methods/common/system.hpp>
+#include <limber/methods/rigidify/links.hpp>
 #include <limber/methods/rigidify/mixed_system.hpp>
 #include <limber/methods/rigidify/newton.hpp>
 #include <limber/methods/rigidify/quick_solve.hpp>
@@ -12,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -24,33 +27,47 @@ namespace {
 constexpr double kNewLoad = 1.0 / 6;
 // Loads of a sleeping object may change by what moves a strain rate by this share of the threshold at most.
 constexpr double kAsleep = 0.05;
-// Steps between looks at the strain rates of bodies that deform all over.
-constexpr std::int64_t kLookEvery = 4;
+// Steps between looks at strain rates while nothing is rigid.
+constexpr std::int32_t kLookEvery = 4;
+constexpr std::size_t kSample = 8;  // one element of so many is looked at first
 
 class Rigidify final : public Stepper {
  public:
   Rigidify(const Model& model, const RigidifyOptions& options)
-      : options_(options),
-        mesh_(model),
-        system_(model),
-        quick_(model, mesh_),
-        contact_(model, options),
-        newton_(model, options) {
-    for (std::size_t k = 0; k < kBins; ++k)
-      bin_name_[k] = k == 0 ? "0" : fmt::format("{:.3g}", std::pow(10, 0.5 * (double(k) - kTauBin)));
+      : options_(options), mesh_(model), system_(model), contact_(model, options), newton_(model, options) {
+    if (options.tau_rigid > 0) {
+      quick_.emplace(model, mesh_, system_.order());
+      for (const std::vector<Index>& elements : mesh_.object_elements)
+        for (std::size_t k = 0; k < elements.size(); k += kSample) sampled_.push_back(elements[k]);
+      std::sort(sampled_.begin(), sampled_.end());
+      samples_ = fem::make_plan(*model.elements, sampled_);
+    }
+    if (model.articulation) {
+      links_.emplace(model);
+      system_.keep_whole();
+    }
+    for (std::size_t k = 0; k < kBins; ++k) {
+      const std::string from =
+          k == 0 ? "0" : fmt::format("{:.3g}", std::pow(10, 0.5 * (double(k) - kTauBin)));
+      if (k > 0) bin_begin_[k - 1] = options.tau_rigid * std::pow(10, double(k) - kTauBin);
+      elastic_name_[k] = "rate_elastic/" + from;
+      rigid_name_[k] = "rate_rigid/" + from;
+    }
   }
 
   // Algorithm 1.
-  StepReport step(const Model& model, State& state, const StepInput& in) override {
+  StepReport step(const Model& model, State& state, const StepInput& script) override {
     StepReport report;
     clock_.reset();
+    const StepInput& in = links_ ? links_->begin(state, script) : script;
     RigidifyMemory& memory = memory_of<RigidifyMemory>(state);
     begin(model, memory);
-    holds_ = find_holds(model, mesh_.plane_node, state.x, in);
+    holds_ = find_holds(model, mesh_.plane_node, state.x, script);
+    if (links_) links_->mark(holds_.kind);
     {
       auto phase = clock_.phase("contact");
       contact_.leave_alone(memory.alone);
-      contact_.begin(memory, state.x, state.v, in);
+      contact_.begin(memory, state.x, state.v, script);
     }
     choose_pieces(model, state, in, memory, report);  // quick solve, strain rates, BFS, rigid properties
     leave_alone(memory);
@@ -60,14 +77,15 @@ class Rigidify final : public Stepper {
     VecX u, impulses;
     const bool ok = options_.newton
                         ? newton_.solve(state, in, pieces_, known_, system_, contact_, u, report, clock_)
-                        : linear_step(model, state, in, u, impulses, report);
+                        : linear_step(model, state, in, script, u, impulses, report);
     report.inverted = system_.elastic().inverted;
     report.symbolic_analyses = system_.analyses();
     report.phases = clock_.phases();
     if (!ok) return report;
     {
       auto phase = clock_.phase("move");
-      move(model, in, u, state, memory);
+      move(model, script, u, state, memory);
+      if (links_) links_->place(state);
     }
     {
       auto phase = clock_.phase("contact");
@@ -81,6 +99,10 @@ class Rigidify final : public Stepper {
     memory.force = in.force;
     memory.activation = in.activation;
     report.dofs = system_.free_unknowns();
+    if (links_) {
+      report_links(*model.articulation, links_->outcome(), in.h, report);
+      report.dofs += model.articulation->mechanism.velocities;
+    }
     tell(model, report);
     report.phases = clock_.phases();
     return report;
@@ -88,6 +110,7 @@ class Rigidify final : public Stepper {
 
   MethodFields fields(const Model& model, const State& state) const override {
     MethodFields f;
+    if (links_) f = link_fields(*model.articulation, links_->outcome());
     const RigidifyMemory* memory = memory_of<RigidifyMemory>(state);
     std::vector<double> piece(model.mesh.elements.size(), 0.0), rate(piece.size(), 0.0);
     if (memory && !memory->piece.empty())
@@ -176,13 +199,21 @@ class Rigidify final : public Stepper {
   void choose_pieces(const Model& model, State& state, const StepInput& in, RigidifyMemory& memory,
                      StepReport& report) {
     if (options_.tau_rigid == 0) return;
-    // Objects with elements that have become quiet since pieces last grew.
+    // Objects with elements that have become quiet since pieces last grew, and with enough that may be rigid:
+    // of what is too little for `least_share` nothing is tried.
     const bool grow = state.step % options_.regrow == 0;
+    const int lately = std::max(options_.regrow, kLookEvery);
     std::vector<std::uint8_t> growing(model.pieces.size(), 0);
-    for (std::size_t e = 0; grow && e < memory.piece.size(); ++e)
-      if (const int quiet = memory.quiet[e] - options_.quiet_steps;
-          memory.piece[e] < 0 && quiet >= 0 && quiet < options_.regrow)
-        growing[at(mesh_.object_of[e])] = 1;
+    std::vector<Index> ready(model.pieces.size(), 0);
+    for (std::size_t e = 0; grow && e < memory.piece.size(); ++e) {
+      const std::size_t o = at(mesh_.object_of[e]);
+      const int quiet = memory.quiet[e] - options_.quiet_steps;
+      ready[o] += memory.piece[e] >= 0 || quiet >= 0;
+      if (memory.piece[e] < 0 && quiet >= 0 && quiet < lately) growing[o] = 1;
+    }
+    for (std::size_t o = 0; o < growing.size(); ++o)
+      if (2.0 * ready[o] < options_.least_share * static_cast<double>(mesh_.object_elements[o].size()))
+        growing[o] = 0;
     const bool any_growing = std::find(growing.begin(), growing.end(), 1) != growing.end();
     if (pieces_.empty() && !any_growing) return;
     std::vector<std::uint8_t> flagged(memory.piece.size(), 0), loose(holds_.kind.size(), 0);
@@ -261,10 +292,10 @@ class Rigidify final : public Stepper {
           j >= 0 && pieces_[at(j)].held == static_cast<std::uint8_t>(PieceHold::kDriven))
         node(gain, i) -= node(state.v, i);
     const bool activated = in.activation != memory.activation;
-    quick_.begin(in, holds_.kind);
+    quick_->begin(in, holds_.kind);
     const double b = model.scene->damping_stiffness;
     VecX impulse = in.h * in.force;
-    impulse += contact_.predict(in.h, b, state.v, [&](Index i) { return quick_.compliance(i); });
+    impulse += contact_.predict(in.h, b, state.v, [&](Index i) { return quick_->compliance(i); });
     std::vector<Index> asked;
     for (std::size_t o = 0; o < objects; ++o) {
       if (assignment_.rigid_elements[o] == 0) memory.asleep[o] = 0;
@@ -284,7 +315,7 @@ class Rigidify final : public Stepper {
     system_.add_stiffness_times(in.h * in.h + in.h * b, state.x, in.activation, state.v, drag);
     for (const Index o : asked) {
       const std::vector<double>& rate =
-          quick_.predict(o, state.x, state.v, impulse, drag, gain, options_.swing);
+          quick_->predict(o, state.x, state.v, impulse, drag, gain, options_.swing);
       const bool is_new = fresh[at(o)] || activated;
       const double limit = (is_new ? kNewLoad : 1.0) * options_.tau_elastic;
       const std::vector<Index>& elements = mesh_.object_elements[at(o)];
@@ -312,14 +343,15 @@ class Rigidify final : public Stepper {
     const double limit = kAsleep * std::sqrt(options_.tau_elastic);
     for (const Index i : model.pieces[object].nodes) {
       const Vec3 change = node(impulse, i) / h - node(memory.load, i);
-      if (change.norm() * quick_.reach(i, h) > limit) return false;
+      if (change.norm() * quick_->reach(i, h) > limit) return false;
     }
     return true;
   }
 
-  // Eq. 11, in momenta: A u = h Gᵀ f + (M v, p, L).
-  bool linear_step(const Model& model, const State& state, const StepInput& in, VecX& u, VecX& impulses,
-                   StepReport& report) {
+  // Eq. 11, in momenta: A u = h Gᵀ f + (M v, p, L). `in` holds the nodes on links as well, whose joints
+  // `state` has anew afterwards.
+  bool linear_step(const Model& model, State& state, const StepInput& in, const StepInput& script, VecX& u,
+                   VecX& impulses, StepReport& report) {
     const double a = model.scene->damping_mass, b = model.scene->damping_stiffness;
     VecX force = external_force(model, in);
     {
@@ -330,8 +362,9 @@ class Rigidify final : public Stepper {
       }
       system_.add_force(1, force);
     }
+    VecX rest;  // the unknowns for links at rest
     for (report.iterations = 1;; ++report.iterations) {
-      VecX rhs;
+      VecX rhs, whole_rhs;
       {
         auto phase = clock_.phase("assemble");
         VecX impulse = in.h * force;
@@ -351,6 +384,7 @@ class Rigidify final : public Stepper {
       }
       {
         auto phase = clock_.phase("factor");
+        if (links_) whole_rhs = rhs;
         const FactorStatus status = system_.factor(in, rhs);
         if (!status.ok) {
           fail(report, fmt::format("the system matrix is not positive definite: pivot {:.3g} at unknown {}",
@@ -360,7 +394,8 @@ class Rigidify final : public Stepper {
       }
       {
         auto phase = clock_.phase("solve");
-        system_.solve_factored(rhs, u);
+        system_.solve_factored(rhs, links_ ? rest : u);
+        if (links_) u = links_->solve(system_, whole_rhs, rest, state);
       }
       if (!contact_.possible()) break;
       auto phase = clock_.phase("contact");
@@ -371,7 +406,7 @@ class Rigidify final : public Stepper {
       }
       VecX v1 = system_.expand(u, state.x, pieces_);
       if (known_.size() > 0) v1 += known_;
-      restore_fixed(in, v1);
+      restore_fixed(script, v1);
       if (!contact_.revise(v1)) break;
       for (const Index i : contact_.revised_nodes()) system_.touch(i);
     }
@@ -423,26 +458,36 @@ class Rigidify final : public Stepper {
     piece.I = motion.R * piece.I * motion.R.transpose();
   }
 
-  // No object has half as many quiet elements as a piece needs at least.
-  bool all_lively(const RigidifyMemory& memory) const {
-    for (const std::vector<Index>& elements : mesh_.object_elements) {
-      std::size_t quiet = 0;
-      for (const Index e : elements) quiet += memory.quiet[at(e)] > 0;
-      if (2 * static_cast<double>(quiet) >= options_.least_share * static_cast<double>(elements.size()))
-        return false;
+  // No object has a quarter as many quiet elements, among the samples, as its pieces need at least.
+  bool all_lively(const VecX& x, const VecX& v) {
+    std::vector<double> rate;
+    fem::strain_rates(*samples_.elements, samples_.gather(x), samples_.gather(v), rate);
+    std::vector<Index> all(mesh_.object_elements.size(), 0), quiet(all);
+    for (std::size_t k = 0; k < rate.size(); ++k) {
+      const std::size_t o = at(mesh_.object_of[at(sampled_[k])]);
+      ++all[o];
+      quiet[o] += rate[k] < options_.tau_rigid;
     }
+    for (std::size_t o = 0; o < all.size(); ++o)
+      if (4.0 * quiet[o] >= options_.least_share * all[o]) return false;
     return true;
   }
 
   // Eq. 17 of the elastic elements, and for how long each has been quiet.
   void watch_strain(const VecX& x0, const State& state, double h, RigidifyMemory& memory) {
     if (options_.tau_rigid == 0 || system_.elastic_elements().empty()) return;
-    // While too little is quiet for a piece, it is enough to look now and then.
-    if (options_.foresight == 0 && pieces_.empty() && state.step % kLookEvery != 0 && all_lively(memory))
-      return;
+    // While nothing is rigid it is enough to look now and then: what is quiet in two looks was so in between.
+    const bool now_and_then = options_.foresight == 0 && pieces_.empty();
+    if (now_and_then && (state.step + 1) % kLookEvery != 0) return;
     const VecX& x1 = state.x;
+    const VecX middle = 0.5 * (x0 + x1), velocity = (x1 - x0) / h;
+    // And while samples say that all deforms, to look at these; now and then at all, to show their rates.
+    if (now_and_then && (state.step + 1) % (4 * kLookEvery) != 0 && all_lively(middle, velocity)) {
+      std::fill(memory.quiet.begin(), memory.quiet.end(), 0);
+      return;
+    }
     if (options_.foresight > 0) memory.rate.resize(memory.piece.size(), 0.0);
-    system_.strain_rates(0.5 * (x0 + x1), (x1 - x0) / h, elastic_rate_);
+    system_.strain_rates(middle, velocity, elastic_rate_);
     const std::vector<Index>& list = system_.elastic_elements();
     for (std::size_t k = 0; k < list.size(); ++k) {
       const std::size_t e = at(list[k]);
@@ -455,7 +500,8 @@ class Rigidify final : public Stepper {
         quiet = later * later < options_.tau_rigid;
         memory.rate[e] = now;
       }
-      memory.quiet[e] = quiet ? memory.quiet[e] + 1 : 0;
+      const std::int32_t steps = now_and_then && memory.quiet[e] > 0 ? kLookEvery : 1;
+      memory.quiet[e] = quiet ? memory.quiet[e] + steps : 0;
     }
   }
 
@@ -472,35 +518,35 @@ class Rigidify final : public Stepper {
     for (const Index n : assignment_.rigid_elements) rigid += n;
     for (const Index n : rigid_count_) rigid -= n;
     for (std::size_t k = 0; k < kBins; ++k) {
-      report.extra["rate_elastic/" + bin_name_[k]] = elastic_count_[k];
-      report.extra["rate_rigid/" + bin_name_[k]] = rigid_count_[k] + (k == 0 ? std::max<Index>(0, rigid) : 0);
+      report.extra[elastic_name_[k]] = elastic_count_[k];
+      report.extra[rigid_name_[k]] = rigid_count_[k] + (k == 0 ? std::max<Index>(0, rigid) : 0);
     }
   }
 
   // Bins of half a decade of strain rates; bin kTauBin begins at the tolerance.
   static constexpr std::size_t kBins = 10, kTauBin = 5;
   std::size_t bin_of(double squared_rate) const {
-    double end = options_.tau_rigid * 1e-4;
     std::size_t k = 0;
-    while (k + 1 < kBins && squared_rate >= end) {
-      ++k;
-      end *= 10;
-    }
+    for (const double begin : bin_begin_) k += squared_rate >= begin;
     return k;
   }
 
   const RigidifyOptions options_;
   const Connectivity mesh_;
   MixedSystem system_;
-  QuickSolve quick_;
+  std::optional<QuickSolve> quick_;  // none where nothing becomes rigid
   RowContact contact_;
   MixedNewton newton_;
+  std::optional<MixedLinks> links_;
+  std::vector<Index> sampled_;  // elements, ascending
+  fem::Plan samples_;
   PieceAssignment assignment_;
   std::vector<RigidPiece> pieces_;
   Holds holds_;
-  VecX known_;                               // velocities of driven nodes; empty: none
-  std::vector<double> rate_, elastic_rate_;  // squared strain rates, measured or predicted [1/s^2]
-  std::array<std::string, kBins> bin_name_;
+  VecX known_;                                 // velocities of driven nodes; empty: none
+  std::vector<double> rate_, elastic_rate_;    // squared strain rates, measured or predicted [1/s^2]
+  std::array<double, kBins - 1> bin_begin_{};  // squared strain rates; the first bin begins at 0 [1/s^2]
+  std::array<std::string, kBins> elastic_name_, rigid_name_;  // columns of steps.csv
   std::array<Index, kBins> elastic_count_{}, rigid_count_{};  // elements by their rates
   PhaseClock clock_;
 };

@@ -92,7 +92,7 @@ void RowContact::look_for_pairs(RigidifyMemory& memory, const VecX& expected) {
     else if (slow)
       for (const Index i : nodes) node(memory.seen, i) = node(x_, i);
   }
-  bodies_->leave_out(std::as_const(known));
+  bodies_->skip_pairs_among(known);
   bodies_->pose(x_, x_ + h_ * expected, x_, h_);
   append(bodies_->pairs(), laws_);
   std::vector<std::int32_t> kept;
