@@ -28,9 +28,51 @@ void ContactStep::begin(const ContactModel& model, std::span<const Anchor> ancho
   // Only a body that nothing carries gains dv: nodes that hang a little above the floor on which the body
   // rests would be taken for contacts and dropped again in every step.
   VecX expected = v;
-  if (touching(model, x, t).empty())
+  if (inside(x, t).empty())
     for (const Index i : model.nodes) node(expected, i) += dv;
-  for (const Contact& c : detect(model, x, expected, h, t)) laws_.push_back(law(c));
+  for (const Contact& c : found(expected)) laws_.push_back(law(c));
+}
+
+void ContactStep::leave_out_apart(std::vector<Contact>& contacts) const {
+  if (apart_.empty()) return;
+  const std::size_t obstacles = model_->obstacles.size();
+  std::erase_if(contacts, [&](const Contact& c) {
+    return apart_[static_cast<std::size_t>(c.node) * obstacles + static_cast<std::size_t>(c.obstacle)] != 0;
+  });
+}
+
+std::vector<Contact> ContactStep::found(const VecX& v) const {
+  std::vector<Contact> contacts = detect(*model_, x_, v, h_, t_);
+  leave_out_apart(contacts);
+  return contacts;
+}
+
+std::vector<Contact> ContactStep::inside(const VecX& x, double t) const {
+  std::vector<Contact> contacts = touching(*model_, x, t);
+  leave_out_apart(contacts);
+  return contacts;
+}
+
+void ContactStep::follow_obstacles() {
+  std::vector<Placement> start;
+  const std::vector<Placement> before = placement_;
+  for (std::size_t o = 0; o < placement_.size(); ++o) {
+    start.push_back(placement_at(model_->obstacles[o], t_));
+    placement_[o] = placement_at(model_->obstacles[o], t_ + h_);
+  }
+  for (ContactLaw& law : laws_) {
+    Contact& c = law.contact;
+    const auto o = static_cast<std::size_t>(c.obstacle);
+    if (model_->obstacles[o].motion.empty()) continue;
+    const Placement &from = before[o], &to = placement_[o];
+    const Mat3 turn = to.R * from.R.transpose();
+    c.x_s = to.to_world(c.local);
+    c.n = turn * c.n;
+    c.depth = c.n.dot(c.x_s - node(x_, c.node));
+    c.velocity = (c.x_s - start[o].to_world(c.local)) / h_;
+    law.anchor = to.to_world(from.to_local(law.anchor));
+    law.slide = turn * law.slide;
+  }
 }
 
 void ContactStep::slide(std::vector<std::uint8_t> which, const VecX& v) {
@@ -130,7 +172,7 @@ bool ContactStep::revise(const VecX& x1) {
   const VecX moved = (x1 - x_) / h_;
   std::vector<ContactLaw> fresh;
   auto known = laws_.begin();
-  for (const Contact& c : detect(*model_, x_, moved, h_, t_)) {
+  for (const Contact& c : found(moved)) {
     while (known != laws_.end() && before(known->contact, c)) ++known;
     if (known != laws_.end() && !before(c, known->contact)) continue;
     ContactLaw added = law(c);
@@ -190,7 +232,7 @@ std::vector<Anchor> ContactStep::finish(const VecX& x1) const {
   std::vector<Anchor> out;
   if (model_->empty() || model_->rule == FrictionRule::kFilter || model_->alpha == 0) return out;
   auto known = laws_.begin();
-  for (const Contact& c : touching(*model_, x1, t_ + h_)) {
+  for (const Contact& c : inside(x1, t_ + h_)) {
     if (c.friction == 0) continue;
     while (known != laws_.end() && before(known->contact, c)) ++known;
     const bool expected = known != laws_.end() && !before(c, known->contact);
@@ -210,7 +252,7 @@ std::vector<Contact> ContactStep::tunnelled(const VecX& x1) const {
   std::vector<Contact> out;
   if (model_->empty()) return out;
   const VecX moved = (x1 - x_) / h_;
-  for (const Contact& c : detect(*model_, x_, moved, h_, t_)) {
+  for (const Contact& c : found(moved)) {
     const auto o = static_cast<std::size_t>(c.obstacle);
     const Vec3 x = node(x1, c.node);
     if (c.n.dot(x - c.x_s) < -tolerance_ &&

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace limber {
@@ -20,6 +21,10 @@ class ContactStep {
   // sticks gains nothing.
   void begin(const ContactModel& model, std::span<const Anchor> anchors, const VecX& x, const VecX& v,
              const Vec3& dv, double h, double t);
+  // From now on node i leaves obstacle o alone where apart[i * obstacles + o].
+  void keep_apart(std::vector<std::uint8_t> apart) { apart_ = std::move(apart); }
+  // The model's obstacles have other motions since begin() (links): contacts go along with their surfaces.
+  void follow_obstacles();
   // Nodes `which` (a flag each) are known to slide: friction on them is itself, and renew_friction() will be
   // asked. After begin().
   void slide(std::vector<std::uint8_t> which, const VecX& v);
@@ -58,6 +63,14 @@ class ContactStep {
   // How far a node moved [m].
   double travel(Index i, const VecX& x1) const { return (node(x1, i) - node(x_, i)).norm(); }
 
+  // Nodes that are inside an obstacle at the time t, and the energy of their springs [J].
+  std::vector<Contact> inside(const VecX& x, double t) const;
+  double energy(const VecX& x, double t) const {
+    return contact_energy(*model_, anchors_, x, t, inside(x, t));
+  }
+
+  const ContactModel& model() const { return *model_; }
+  bool empty() const { return model_ == nullptr || model_->empty(); }
   bool settled() const { return revisions_ < kRevisions; }
   std::span<const ContactLaw> laws() const { return laws_; }
   std::span<const Anchor> anchors() const { return anchors_; }  // at the start of the step
@@ -69,6 +82,8 @@ class ContactStep {
   static constexpr int kFreeRevisions = 3, kRevisions = 6;
   static constexpr double kSteadyNormal = 0.1, kWrongFriction = 0.01;  // of the sum of normal forces
 
+  std::vector<Contact> found(const VecX& v) const;  // by detect(), from the start of the step
+  void leave_out_apart(std::vector<Contact>& contacts) const;
   ContactLaw law(const Contact& c) const;
   ContactLaw law(const Contact& c, const Vec3& step, double normal) const;
   bool slides(const Contact& c) const {
@@ -81,6 +96,7 @@ class ContactStep {
   double h_ = 0, t_ = 0;
   double tolerance_ = 0;  // [m]
   int revisions_ = 0;
+  std::vector<std::uint8_t> apart_;   // by node and obstacle; empty: none
   std::vector<std::uint8_t> slides_;  // by node; empty: none
   bool renewed_ = false;              // friction
   std::vector<Placement> placement_;  // of the obstacles at the end of the step

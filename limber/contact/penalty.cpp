@@ -58,9 +58,14 @@ ContactLaw contact_law(const Contact& contact, double alpha, const Vec3& anchor,
 }
 
 double contact_energy(const ContactModel& model, std::span<const Anchor> anchors, const VecX& x, double t) {
+  return contact_energy(model, anchors, x, t, touching(model, x, t));
+}
+
+double contact_energy(const ContactModel& model, std::span<const Anchor> anchors, const VecX& x, double t,
+                      std::span<const Contact> touching) {
   double energy = 0;
   std::vector<Placement> at;
-  for (const Contact& c : touching(model, x, t)) {
+  for (const Contact& c : touching) {
     energy += 0.5 * c.stiffness * c.depth * c.depth;
     const Anchor* a = find_anchor(anchors, c.node, c.obstacle);
     const double spring = model.alpha * c.stiffness;

@@ -56,6 +56,9 @@ ContactLaw contact_law(const Contact& contact, double alpha, const Vec3& anchor,
 
 // Energy of the contacts at time t [J]: K/2 depth^2, and what the tangential springs hold.
 double contact_energy(const ContactModel& model, std::span<const Anchor> anchors, const VecX& x, double t);
+// The same with touching() of these nodes known.
+double contact_energy(const ContactModel& model, std::span<const Anchor> anchors, const VecX& x, double t,
+                      std::span<const Contact> touching);
 
 // The default K of a node is this times E l, l the square root of its share of the surface: ten times what a
 // cube of the material of that size resists. Under its own weight rho g L a body then sinks in by (rho g L /

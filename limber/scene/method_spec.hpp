@@ -15,6 +15,7 @@ namespace limber {
 struct Capabilities {
   bool bodies = true;         // soft bodies
   bool links = false;         // links and robots: with soft bodies if it moves these, else alone
+  bool link_contact = false;  // bodies stop at links whose shapes are there for contact
   bool obstacles = false;     // bodies (or links) stop at obstacles
   bool body_contact = false;  // bodies touch each other and themselves, where the scene asks for it
   bool plane = true;          // plane-strain bodies of triangles

@@ -190,7 +190,7 @@ constexpr Entry kEntries[] = {
     {.path = "/links/*/shapes/*/position", .type = kNumbers, .unit = "m", .fallback = "[0, 0, 0]", .aliases = "center centre translation", .text = "Where its centre (of a mesh, its origin) is in the drawing."},
     {.path = "/links/*/shapes/*/rotation", .type = kNumbers, .unit = "rad", .fallback = "[0, 0, 0]", .text = "Rotation vector."},
     {.path = "/links/*/shapes/*/density", .type = kNumber, .unit = "kg/m^3", .fallback = "1000", .range = at_least(0), .text = "Mass per volume; 0: only drawn and touched."},
-    {.path = "/links/*/shapes/*/contact", .type = kBoolean, .fallback = "false", .text = "Whether it touches obstacles, with its corners, rim or round ends, and cloth."},
+    {.path = "/links/*/shapes/*/contact", .type = kBoolean, .fallback = "false", .text = "Whether it touches obstacles, with its corners, rim or round ends, and soft bodies (vanilla, conjac) and cloth."},
     {.path = "/links/*/mass", .type = kNumber, .unit = "kg", .range = above(0), .text = "Mass; scales what the shapes give."},
     {.path = "/links/*/damping", .type = kNumber, .unit = "N s/m, N m s", .fallback = "0", .range = at_least(0), .text = "Resistance to velocity and angular velocity."},
 
@@ -262,7 +262,7 @@ constexpr Entry kEntries[] = {
     {.path = "/gears/*/ratio", .type = kNumber, .fallback = "1", .text = "Motion of a per motion of b; -1: two equal gear wheels that mesh."},
     {.path = "/gears/*/offset", .type = kNumber, .unit = "rad, m", .text = "Position of a where b is at zero; as at the start when absent."},
 
-    {.path = "/attachments", .type = kArray, .fallback = "[]", .text = "Nodes of soft bodies that move with links: muscles on bones. For vanilla, conjac, cloth, and condense, for which such links are bones."},
+    {.path = "/attachments", .type = kArray, .fallback = "[]", .text = "Nodes of soft bodies that move with links: muscles on bones. For vanilla, conjac, rigidify, cloth, and condense, for which such links are bones."},
     {.path = "/attachments/*", .type = kObject, .text = "Some nodes of one body on one link."},
     {.path = "/attachments/*/link", .type = kString, .required = true, .text = "Name of the link."},
     {.path = "/attachments/*/body", .type = kString, .text = "Name of the body; may be absent when there is only one."},

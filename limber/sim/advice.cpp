@@ -18,6 +18,14 @@ std::vector<std::string> advice(const Model& model) {
   if (!scene.obstacles.empty() && !can.obstacles)
     out.push_back(
         fmt::format("method \"{}\" does not look at obstacles: bodies pass through them", scene.method));
+  if (can.bodies && can.links && !can.link_contact && model.articulation && !model.bodies.empty())
+    for (const rigid::Link& link : model.articulation->mechanism.links)
+      if (std::any_of(link.shapes.begin(), link.shapes.end(),
+                      [](const rigid::Shape& s) { return s.contact; }))
+        out.push_back(fmt::format(
+            "method \"{}\" lets bodies hang on links but not touch them: they pass through the link \"{}\", "
+            "whose shape is there for contact; \"conjac\" and \"vanilla\" stop them there",
+            scene.method, link.name));
   if (!scene.obstacles.empty() && scene.contact.rule == "filter" && scene.contact.alpha > 0) {
     // The closest point goes along with a node, so alpha adds no force, only stiffness: m v1 = m v0 - h^2
     // alpha K v1.

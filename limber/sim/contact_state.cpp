@@ -34,12 +34,11 @@ std::vector<double> contact_pressure(const Model& model, const State& state) {
   return force;
 }
 
-void finish_contacts(const Model& model, const ContactStep& contact, double h, State& state,
-                     StepReport& report) {
-  if (model.contact.empty()) return;
+void finish_contacts(const ContactStep& contact, double h, State& state, StepReport& report) {
+  if (contact.empty()) return;
   store_anchors(contact.finish(state.x), state);
   double deepest = 0;
-  for (const Contact& c : touching(model.contact, state.x, state.t + h)) {
+  for (const Contact& c : contact.inside(state.x, state.t + h)) {
     ++report.contacts;
     deepest = std::max(deepest, c.depth);
   }
@@ -48,7 +47,7 @@ void finish_contacts(const Model& model, const ContactStep& contact, double h, S
   for (const Contact& c : contact.tunnelled(state.x))
     report.warnings.push_back(fmt::format(
         "node {} went through obstacle \"{}\" in this step: it moved {:.3g} m; use a smaller time step",
-        c.node, model.contact.obstacles[c.obstacle].name, contact.travel(c.node, state.x)));
+        c.node, contact.model().obstacles[c.obstacle].name, contact.travel(c.node, state.x)));
 }
 
 }  // namespace limber

@@ -20,7 +20,6 @@ std::vector<double> contact_pressure(const Model& model, const State& state);
 
 // Ends a step: `state.x` is where the nodes went, `state.t` still the time of its start. Keeps the anchors
 // and reports contacts, the deepest one, and nodes that went right through an obstacle.
-void finish_contacts(const Model& model, const ContactStep& contact, double h, State& state,
-                     StepReport& report);
+void finish_contacts(const ContactStep& contact, double h, State& state, StepReport& report);
 
 }  // namespace limber

@@ -58,6 +58,7 @@ std::vector<std::string> capability_names(const Capabilities& can) {
   add(can.bodies && can.bending, "bending");
   add(can.wires, "wires and nails");
   add(can.links, can.bodies ? "links" : "links alone");
+  add(can.link_contact, "contact with links");
   add(can.obstacles, "obstacles");
   add(can.body_contact, "contact between bodies");
   add(can.bodies && can.cuts, "cuts");

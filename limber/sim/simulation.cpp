@@ -3,6 +3,7 @@
 #include <limber/core/error.hpp>
 #include <limber/fem/assemble.hpp>
 #include <limber/rigid/articulation.hpp>
+#include <limber/rigid/link_obstacles.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/sim/contact_state.hpp>
 #include <limber/sim/model_parts.hpp>
@@ -127,12 +128,16 @@ std::string state_misfit(const Model& model, const State& state) {
         "\"contact_pairs\" has {} numbers and \"contact_anchors\" {}, expected two and three for "
         "each anchor",
         state.contact_pairs.size(), state.contact_anchors.size());
+  const std::size_t obstacles =
+      model.contact.obstacles.size() +
+      (model.articulation
+           ? static_cast<std::size_t>(rigid::count_link_obstacles(model.articulation->mechanism))
+           : 0);
   for (std::size_t k = 0; k < anchors; ++k) {
     const std::int64_t node = state.contact_pairs[2 * k], obstacle = state.contact_pairs[2 * k + 1];
-    if (node < 0 || node >= model.nodes() || obstacle < 0 ||
-        obstacle >= static_cast<std::int64_t>(model.contact.obstacles.size()))
+    if (node < 0 || node >= model.nodes() || obstacle < 0 || obstacle >= static_cast<std::int64_t>(obstacles))
       return fmt::format("\"contact_pairs\" names node {} and obstacle {}; there are {} and {}", node,
-                         obstacle, model.nodes(), model.contact.obstacles.size());
+                         obstacle, model.nodes(), obstacles);
   }
   for (const double value : state.contact_anchors)
     if (!std::isfinite(value)) return "\"contact_anchors\" has a number that is not finite";

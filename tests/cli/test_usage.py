@@ -31,7 +31,7 @@ class Usage(CommandTest):
             self.skipTest("built without benchmarks")
         self.assertIn("factor-reuse\n", self.limber("bench").stdout)
         self.assertIn("--figure", self.limber("bench", "factor-reuse", "--help").stdout)
-        self.assertIn('did you mean "cholesky"?', self.limber("bench", "cholesy", code=1).stderr)
+        self.assertIn('did you mean "factor-reuse"?', self.limber("bench", "factor-resue", code=1).stderr)
 
     def test_bench_compares_chosen_solvers_with_newton_direct(self):
         if not (pathlib.Path(LIMBER).parent / "../../bench/bench_factor_reuse").exists():
@@ -111,6 +111,11 @@ class Look(CommandTest):
         self.assertIn("it will fall", falling)
         touching = self.limber("check", self.scene(obstacles=[{"shape": "plane"}], method={"type": "static"})).stdout
         self.assertIn("does not look at obstacles", touching)
+        beside = dict(links=[{"name": "plate", "shapes": {"shape": "box", "size": [1, 0.1, 1], "contact": True}}],
+                      joints=[{"name": "slide", "type": "prismatic", "child": "plate", "axis": [0, 1, 0]}])
+        for method, passes in ("rigidify", True), ("vanilla", False):
+            said = self.limber("check", self.scene(method={"type": method}, **beside)).stdout
+            self.assertEqual("they pass through the link \"plate\"" in said, passes, said)
         large = json.loads(json.dumps(BAR["bodies"]))
         large[0]["scale"] = 1000
         self.assertIn("not in metres", self.limber("check", self.scene(bodies=large)).stdout)

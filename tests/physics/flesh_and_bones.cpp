@@ -38,8 +38,8 @@ std::string pendulum(const std::string& method, double h) {
 }
 
 TEST(FleshAndBones, FleshThatCannotDeformIsMassOnTheBone) {
-  for (const char* method :
-       {R"({"type": "vanilla"})", R"({"type": "conjac", "time_rule": "linear-implicit", "dynamic": []})"}) {
+  for (const char* method : {R"({"type": "vanilla"})", R"({"type": "rigidify"})",
+                             R"({"type": "conjac", "time_rule": "linear-implicit", "dynamic": []})"}) {
     Simulation s(text(pendulum(method, 1e-3)));
     // The same nodes as point masses of the link.
     const rigid::Articulation& a = *s.model().articulation;

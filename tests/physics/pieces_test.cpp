@@ -47,7 +47,7 @@ TEST(Pieces, NoDenseSystemSpansTwoOfThem) {
     Condensation c(model, nodes.nodes, {}, {}, together);
     ASSERT_TRUE(c.assemble(sim.state().x, sim.input(), contact, nullptr, clock));
     follow[together] = force;
-    ASSERT_TRUE(c.condense(all, contact, force, sim.state().v, follow[together], clock));
+    ASSERT_TRUE(c.condense(all, contact, {}, force, sim.state().v, follow[together], clock));
     for (const CondensedPiece& p : c.pieces())
       order[together].insert(order[together].end(), p.dofs.begin(), p.dofs.end());
     if (!together) {

@@ -1,44 +1,8 @@
 #include <limber/methods/cloth/links.hpp>
 
-#include <limber/rigid/link_surfaces.hpp>
-
-#include <fmt/format.h>
+#include <limber/rigid/link_obstacles.hpp>
 
 namespace limber::cloth {
-namespace {
-
-Obstacle obstacle_of(const rigid::Link& link, const rigid::Shape& shape) {
-  Obstacle o;
-  o.name = link.name;
-  o.interpolation = "linear";
-  switch (shape.kind) {
-    case rigid::ShapeKind::kBox:
-      o.shape = ObstacleShape::kBox;
-      o.half_size = 0.5 * shape.size;
-      break;
-    case rigid::ShapeKind::kSphere:
-      o.shape = ObstacleShape::kSphere;
-      o.radius = shape.radius;
-      break;
-    case rigid::ShapeKind::kCapsule:
-      o.shape = ObstacleShape::kCapsule;
-      o.radius = shape.radius;
-      o.half_length = 0.5 * shape.length;
-      break;
-    case rigid::ShapeKind::kCylinder:
-    case rigid::ShapeKind::kMesh: {
-      rigid::Shape centred = shape;
-      centred.pose = {};
-      o.shape = ObstacleShape::kMesh;
-      o.surface = std::make_shared<const ClosedSurface>(
-          rigid::shape_surface(centred), fmt::format("the shape of the link \"{}\" under cloth", link.name));
-      break;
-    }
-  }
-  return o;
-}
-
-}  // namespace
 
 ClothLinks::ClothLinks(const Model& model, double friction)
     : model_(model),
@@ -46,15 +10,11 @@ ClothLinks::ClothLinks(const Model& model, double friction)
       link_of_(model.contact.obstacles.size(), -1),
       shape_(model.contact.obstacles.size()) {
   settings_.gravity = model.scene->gravity;
-  const rigid::Mechanism& m = model.articulation->mechanism;
-  for (Index i = 0; i < m.size(); ++i)
-    for (const rigid::Shape& shape : m.links[at(i)].shapes) {
-      if (!shape.contact) continue;
-      obstacles_.push_back(obstacle_of(m.links[at(i)], shape));
-      obstacles_.back().friction = friction;
-      link_of_.push_back(i);
-      shape_.push_back(shape.pose);
-    }
+  for (rigid::LinkObstacle& o : rigid::link_obstacles(model.articulation->mechanism, friction)) {
+    obstacles_.push_back(std::move(o.obstacle));
+    link_of_.push_back(o.link);
+    shape_.push_back(o.pose);
+  }
 }
 
 rigid::StepOutcome ClothLinks::advance(const VecX& force, rigid::JointState& joints) const {
@@ -77,15 +37,8 @@ void ClothLinks::predict(const State& state, double h) {
   rigid::update_motion(m, joints.q, joints.v, then_);
   for (std::size_t k = 0; k < obstacles_.size(); ++k) {
     if (link_of_[k] < 0) continue;
-    const rigid::Pose from = now_.links[at(link_of_[k])].pose * shape_[k],
-                      to = then_.links[at(link_of_[k])].pose * shape_[k];
-    obstacles_[k].start.origin = from.p;
-    obstacles_[k].start.R = from.R;
-    MotionKey end;
-    end.t = t_ + h;
-    end.translation = to.p - from.p;
-    end.rotation = rigid::log_quat(rigid::Quat(Mat3(to.R * from.R.transpose())));
-    obstacles_[k].motion = {MotionKey{.t = t_}, end};
+    rigid::set_motion(now_.links[at(link_of_[k])].pose * shape_[k],
+                      then_.links[at(link_of_[k])].pose * shape_[k], t_, h, obstacles_[k]);
   }
 }
 

@@ -80,6 +80,7 @@ constinit const Method cloth_method{
                  "cloth: membrane and bending, contact as bounds on velocities, sliding over sharp edges",
              .entries = kClothEntries,
              .can = {.links = true,
+                     .link_contact = true,
                      .obstacles = true,
                      .plane = false,
                      .cloth = true,

@@ -76,7 +76,8 @@ std::vector<std::uint8_t> LinkCoupling::held(const std::vector<std::uint8_t>& fi
   return out;
 }
 
-VecX LinkCoupling::step(const VecX& g, const MatX& G, const StepInput& in, State& state) {
+VecX LinkCoupling::step(const VecX& g, const MatX& G, const StepInput& in, State& state,
+                        const Pushed& pushed) {
   const rigid::Articulation& a = articulation();
   // Impulses on attached nodes are wrenches on links.
   VecX load = VecX::Zero(3 * static_cast<Eigen::Index>(attached_.nodes())), wrench;
@@ -93,6 +94,11 @@ VecX LinkCoupling::step(const VecX& g, const MatX& G, const StepInput& in, State
   flesh.response = MatX::Zero(6 * a.mechanism.size(), a.mechanism.velocities);
   on_links(g / in.h, flesh.force);
   for (Eigen::Index j = 0; j < G.cols(); ++j) on_links(G.col(j), flesh.response.col(j));
+  for (std::size_t l = 0; l < pushed.links.size(); ++l) {
+    const auto row = 6 * static_cast<Eigen::Index>(l);
+    flesh.force.segment<6>(6 * pushed.links[l]) += pushed.g.segment<6>(row) / in.h;
+    flesh.response.middleRows<6>(6 * pushed.links[l]) += pushed.G.middleRows<6>(row);
+  }
   const std::vector<rigid::Contact> contacts =
       model_.contact.obstacles.empty()
           ? std::vector<rigid::Contact>()

@@ -34,9 +34,18 @@ class LinkCoupling {
   // `fixed` with the attached degrees of freedom as well.
   std::vector<std::uint8_t> held(const std::vector<std::uint8_t>& fixed) const;
 
+  // What else pushes links, by the wrench impulses g - G u: six rows for each of `links`.
+  struct Pushed {
+    std::vector<Index> links;
+    VecX g;
+    MatX G;
+  };
   // Steps the joints from where they were at begin(): g [N s], one number per attached degree of freedom, and
   // G [N s per joint velocity]. Returns the new joint velocities.
-  VecX step(const VecX& g, const MatX& G, const StepInput& in, State& state);
+  VecX step(const VecX& g, const MatX& G, const StepInput& in, State& state, const Pushed& pushed);
+  VecX step(const VecX& g, const MatX& G, const StepInput& in, State& state) {
+    return step(g, G, in, state, {});
+  }
   // Puts the attached nodes of x and v where the links of `joints` are.
   void place(const State& joints, VecX& x, VecX& v) const;
   void place(State& state) const { place(state, state.x, state.v); }

@@ -5,12 +5,12 @@
 
 namespace limber {
 
-void begin_contacts(const Model& model, std::span<const Anchor> anchors, const State& state,
+void begin_contacts(const ContactModel& model, std::span<const Anchor> anchors, const State& state,
                     const StepInput& in, ContactStep& contact, PhaseClock& clock) {
   auto phase = clock.phase("contact");
   VecX v = state.v;
   restore_fixed(in, v);
-  contact.begin(model.contact, anchors, state.x, v, in.h * in.gravity, in.h, in.t);
+  contact.begin(model, anchors, state.x, v, in.h * in.gravity, in.h, in.t);
 }
 
 bool filter_friction(const Model& model, const ContactStep& contact, const StepInput& in, State& state) {

@@ -10,7 +10,7 @@
 namespace limber {
 
 // Looks for contacts of the step: nodes are expected to go on as they do, under gravity.
-void begin_contacts(const Model& model, std::span<const Anchor> anchors, const State& state,
+void begin_contacts(const ContactModel& model, std::span<const Anchor> anchors, const State& state,
                     const StepInput& in, ContactStep& contact, PhaseClock& clock);
 
 // The paper's friction ("rule": "filter"): filters the velocities of touching nodes after the step (Bridson

@@ -29,7 +29,9 @@ ModeState mode_state(const Condensation& condensation, std::size_t p, const Line
                           motion.velocity.segment(piece.begin, r)};
   // What moves a piece as a whole is carried by its nodes, and belongs to no mode's equilibrium.
   const VecX whole = condensation.mode_forces(p, at.force - at.unbalanced);
-  return {own.velocity.tail(m), at.reduced.pieces[p].force_after(own).tail(m) - whole.head(m)};
+  const Eigen::Index begin = r - piece.twists - m;
+  return {own.velocity.segment(begin, m),
+          at.reduced.pieces[p].force_after(own).segment(begin, m) - whole.head(m)};
 }
 
 ModeAdaptivity::ModeAdaptivity(const ConJacOptions& options, Condensation& condensation)

@@ -28,48 +28,67 @@ Index add_attached_nodes(const LinkCoupling& links, DynamicNodes& nodes) {
 }
 
 BoneMotion step_with_bones(const BoneStep& step, const Advance& how, LinkCoupling& links, State& state) {
-  const MatX& B = links.B();
   const std::vector<Index>& attached = links.dofs();
-  std::vector<Eigen::Index> a, d;  // places of attached and of all other unknowns in the reduced system
+  const Eigen::Index n = step.reduced.M.rows(), twists = step.touches.J.rows(),
+                     held = static_cast<Eigen::Index>(attached.size());
+  // Places in the reduced system: of attached unknowns, of these and the twists of links, and of all others.
+  std::vector<Eigen::Index> a, b, d;
   for (const Index dof : attached)
     a.push_back(std::find(step.dofs.begin(), step.dofs.end(), dof) - step.dofs.begin());
-  for (Eigen::Index i = 0; i < step.reduced.M.rows(); ++i)
-    if (std::find(a.begin(), a.end(), i) == a.end()) d.push_back(i);
+  b = a;
+  for (Eigen::Index i = n - twists; i < n; ++i) b.push_back(i);
+  for (Eigen::Index i = 0; i < n; ++i)
+    if (std::find(b.begin(), b.end(), i) == b.end()) d.push_back(i);
+  // v_b = B u - o
+  MatX B(held + twists, links.B().cols());
+  B.topRows(held) = links.B();
+  VecX o = VecX::Zero(held + twists);
+  if (twists > 0) {
+    B.bottomRows(twists) = step.touches.J;
+    o.tail(twists) = step.touches.predicted;
+  }
   auto [A, r] = step.reduced.equations(how);
   // Attached nodes alone start with the velocity of the turned link. All others, those that follow them too,
   // start with that of the step before, whose difference to the new one has the turning in it.
   for (std::size_t i = 0; i < a.size(); ++i)
     r[a[i]] -= step.in.h * step.mass[attached[i]] * links.bias()[static_cast<Eigen::Index>(i)];
-  const MatX A_dd = A(d, d), A_ad = A(a, d), A_aa = A(a, a);
+  const MatX A_dd = A(d, d), A_bd = A(b, d), A_bb = A(b, b);
   const DenseCholesky<Eigen::Dynamic> cholesky(A_dd);
-  const VecX r_d = r(d), r_a = r(a);
+  const VecX r_d = r(d) + A_bd.transpose() * o, r_b = r(b) + A_bb * o;
   const VecX at_rest = cholesky.solve(r_d);
-  const MatX follow = -cholesky.solve_all(A_ad.transpose() * B);
-  const VecX u = links.step(r_a - A_ad * at_rest, A_aa * B + A_ad * follow, step.in, state);
+  const MatX follow = -cholesky.solve_all(A_bd.transpose() * B);
+  const VecX g = r_b - A_bd * at_rest;
+  const MatX G = A_bb * B + A_bd * follow;
+  const VecX u = links.step(g.head(held), G.topRows(held), step.in, state,
+                            {step.touches.links, g.tail(twists), G.bottomRows(twists)});
   BoneMotion out;
   ReducedMotion& m = out.motion;
   m.velocity.resize(r.size());
   m.velocity(d) = at_rest + follow * u;
-  m.velocity(a) = B * u;
+  m.velocity(b) = B * u - o;
   m.displacement = step.reduced.displacement(how, m.velocity);
-  // Impulses of the bones on the flesh [N s]: what speeds up its mass, and what elastic forces and loads
+  // Impulses of the links on the flesh [N s]: what speeds up its mass, and what elastic forces and loads
   // take. Velocities and their differences belong to the pose at the start of the step, which lies between
   // the middles of two; forces belong to the way that is gone.
-  const VecX all = A_ad * m.velocity(d) + A_aa * m.velocity(a) - r_a;
-  VecX inertial = step.reduced.M(a, Eigen::all) * m.velocity - step.reduced.momentum(a);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const auto k = static_cast<Eigen::Index>(i);
-    inertial[k] += step.in.h * step.mass[attached[i]] * links.bias()[k];
-  }
+  const VecX all = A(b, Eigen::all) * m.velocity - r(b);
+  VecX inertial = step.reduced.M(b, Eigen::all) * m.velocity - step.reduced.momentum(b);
+  for (Eigen::Index i = 0; i < held; ++i)
+    inertial[i] += step.in.h * step.mass[attached[static_cast<std::size_t>(i)]] * links.bias()[i];
   if (how.by == Advance::By::kTheta) {  // Eq. 11 stays the paper's: all follow the velocities
     VecX x = step.start.x, v = step.start.v;
     links.place(state, x, v);
     m.displacement(a) = x(attached) - step.start.x(attached);
+    m.displacement.tail(twists) = step.in.h * m.velocity.tail(twists);
   }
-  out.work = 0.5 * inertial.dot(step.start.v(attached) + m.velocity(a)) +
-             (all - inertial).dot(m.displacement(a)) / step.in.h;
+  VecX mean = B * u, way = mean;
+  mean.head(held) += step.start.v(attached);
+  way.head(held) = m.displacement(a) / step.in.h;
+  if (twists > 0) mean.tail(twists) += step.touches.start;
+  out.work = 0.5 * inertial.dot(mean) + (all - inertial).dot(way);
   out.bones.setZero(r.size());
   out.bones(a) = m.velocity(a);
+  out.twists.setZero(r.size());
+  if (twists > 0) out.twists.tail(twists) = -step.touches.predicted;
   return out;
 }
 

@@ -134,7 +134,7 @@ bool Condensation::assemble(const VecX& x, const StepInput& in, const ContactSte
                             const BodySprings* bodies, PhaseClock& clock) {
   auto phase = clock.phase("assemble");
   bodies_ = bodies;
-  const bool touches = !model_.contact.empty() || bodies;
+  const bool touches = !contact.empty() || bodies;
   const bool same_shape =
       made_of_.x.size() == x.size() && made_of_.x == x && made_of_.activation == in.activation;
   if (same_shape && !touches && factored_ && made_of_.fixed == in.fixed &&
@@ -158,14 +158,21 @@ bool Condensation::assemble(const VecX& x, const StepInput& in, const ContactSte
 }
 
 bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const ContactStep& contact,
-                            const VecX& force, const VecX& v, VecX& b, PhaseClock& clock) {
+                            const LinkTouches& touches, const VecX& force, const VecX& v, VecX& b,
+                            PhaseClock& clock) {
   const bool scripted = (made_of_.fixed_velocity.array() != 0).any() || contact.moves();
-  loads_.resize(b.size(), scripted ? 2 : 1);
+  const Eigen::Index twists = touches.J.rows();
+  loads_.resize(b.size(), (scripted ? 2 : 1) + twists);
   loads_.col(0) = b;
+  loads_.rightCols(twists).setZero();
+  for (const LinkTouch& t : touches.touches)
+    loads_.rightCols(twists).block<3, 6>(3 * t.node, t.column) += t.stiffness * t.P;
   if (scripted) {
     if (!factored_) {
       eliminator_.multiply_fixed(system.K, made_of_.fixed, made_of_.fixed_velocity, known_);
       contact.add_drag(-1, known_);
+      for (const LinkTouch& t : touches.touches)  // links turn as their twists say
+        node(known_, t.node) += t.stiffness * (t.velocity - touches.velocity(t));
       if (bodies_) bodies_->add_drag(1, made_of_.fixed_velocity, known_);
     }
     loads_.col(1) = -known_;
@@ -189,6 +196,11 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const Cont
         piece.k_w.noalias() = -part.C.transpose() * part.loads.col(1).tail(part.C.rows());
       else
         piece.k_w.setZero(part.C.cols());
+      piece.twists = 0;
+      // Pulled by a link that moves, dynamic nodes that stand still are pulled through the body.
+      if (twists > 0)
+        pulled_ = -part.C.transpose() *
+                  part.loads.middleCols(loads_.cols() - twists, twists).bottomRows(part.C.rows());
       place_inactive(part);
       // Where there are modes only, J is all theirs.
       RowMatX none;
@@ -220,6 +232,7 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const Cont
     } else {
       w.setZero(b.size());
     }
+    if (twists > 0) add_twists(touches, motions_.rightCols(twists));
   }
   auto phase = clock.phase("project");
   for (std::size_t p = 0; p < parts_.size(); ++p) {
@@ -232,6 +245,7 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const Cont
     const auto rows = piece.J.middleRows<3>(3 * place_of_node_[law.contact.node]);
     piece.S_contact.noalias() += rows.transpose() * (law.stiffness() * rows);
   }
+  if (twists > 0) add_link_forces(touches);
   if (bodies_)
     for (const RowSpring& spring : bodies_->springs()) {
       if (!spring.active) continue;
@@ -242,6 +256,49 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const Cont
       piece.S_contact.noalias() += rows.transpose() * (spring.matrix() * rows);
     }
   return true;
+}
+
+// The twists of touched links as unknowns, after all others; there is one piece then. K with the springs'
+// other ends is [K -SP; -PᵀS PᵀSP], and the motion that follows a twist leaves no force on Q:
+// S_dphi = (K W - SP)_d, S_phiphi = Pᵀ S (P - W), and JᵀK w as the force of springs on the links grows.
+void Condensation::add_twists(const LinkTouches& touches, const MatX& W) {
+  CondensedPiece& piece = pieces_.front();
+  const Eigen::Index r = piece.J.cols(), c = W.cols();
+  RowMatX J(W.rows(), r + c);
+  if (r > 0) J.leftCols(r) = piece.J;
+  J.rightCols(c) = W;
+  piece.J = std::move(J);
+  piece.twists = c;
+  MatX S = MatX::Zero(r + c, r + c);
+  S.topLeftCorner(r, r) = piece.S;
+  S.block(0, r, pulled_.rows(), c) = pulled_;
+  S.block(r, 0, c, pulled_.rows()) = pulled_.transpose();
+  VecX k_w = VecX::Zero(r + c);
+  k_w.head(r) = piece.k_w;
+  for (const LinkTouch& t : touches.touches) {
+    const Eigen::Matrix<double, 6, 3> pull = t.P.transpose() * t.stiffness;
+    S.block<6, 6>(r + t.column, r + t.column) += pull * t.P;
+    S.block(r + t.column, r, 6, c) -= pull * W.middleRows<3>(3 * t.node);
+    k_w.segment<6>(r + t.column) -= pull * (Vec3(node(w, t.node)) - touches.velocity(t));
+  }
+  S.bottomRightCorner(c, c) =
+      (0.5 * (S.bottomRightCorner(c, c) + S.bottomRightCorner(c, c).transpose())).eval();
+  piece.S = std::move(S);
+  piece.k_w = std::move(k_w);
+  unknowns += c;
+}
+
+// Contacts with links see the body move against the link, and push the link, too.
+void Condensation::add_link_forces(const LinkTouches& touches) {
+  CondensedPiece& piece = pieces_.front();
+  const Eigen::Index begin = piece.J.cols() - piece.twists;
+  for (const LinkTouch& t : touches.touches) {
+    const MatX rows = t.stiffness * piece.J.middleRows<3>(3 * t.node);
+    piece.S_contact.middleRows<6>(begin + t.column) -= t.P.transpose() * rows;
+    piece.S_contact.middleCols<6>(begin + t.column) -= rows.transpose() * t.P;
+    piece.S_contact.block<6, 6>(begin + t.column, begin + t.column) += t.P.transpose() * t.stiffness * t.P;
+    piece.f_r.segment<6>(begin + t.column) -= t.P.transpose() * t.force;
+  }
 }
 
 bool Condensation::factor() {
@@ -381,12 +438,10 @@ VecX Condensation::restrict_stiffness_times(const VecX& u) const {
   for (std::size_t p = 0; p < parts_.size(); ++p) {
     const CondensedPiece& piece = pieces_[p];
     const VecX u_d = u(piece.dofs);
-    const Eigen::Index r = u_d.size(), m = piece.J.cols() - r;
-    if (m == 0) {
-      y.segment(piece.begin, r).noalias() = piece.S * u_d;
-      continue;
-    }
+    const Eigen::Index r = u_d.size(), m = piece.J.cols() - piece.twists - r;
+    y.segment(piece.begin + r + m, piece.twists).noalias() = piece.S.block(r + m, 0, piece.twists, r) * u_d;
     y.segment(piece.begin, r).noalias() = piece.S.topLeftCorner(r, r) * u_d;
+    if (m == 0) continue;
     const VecX beyond = gather(parts_[p], u) - piece.J.leftCols(r) * u_d;
     y.segment(piece.begin + r, m) = tall_product(parts_[p].modes.pull, beyond);
   }

@@ -8,6 +8,7 @@
 #include <limber/fem/dof.hpp>
 #include <limber/linalg/cholesky.hpp>
 #include <limber/linalg/dense.hpp>
+#include <limber/methods/common/link_contact.hpp>
 #include <limber/methods/conjac/memory.hpp>
 #include <limber/methods/conjac/modes.hpp>
 #include <limber/sim/model.hpp>
@@ -30,17 +31,22 @@ namespace limber {
 // With modes (modes.hpp) the columns of J are followed by those of Phi, and S by diag(lambda): JᵀK Phi = 0.
 // The quasistatic motions of solve_quasistatic() then leave out what modes carry: b - Phi lambda^-1 Phiᵀ f.
 //
+// Links that are touched (link_contact.hpp) are dynamic, too: their springs tie the body to their twists, of
+// which the last columns of J have six each, W = K_QQ^-1 (S P)_Q, how the body follows when a link moves
+// otherwise than predicted. Twists have no rows in J, and rows in all that is made with it.
+//
 // Connected pieces of material share no entry of K: each has its own factor, its own rows and columns of J
 // and its own dense matrices, so that many pieces cost what they cost one by one.
 struct CondensedPiece {
   Eigen::Index begin = 0;  // its columns among all unknowns are begin to begin + r
   std::vector<Index>
-      dofs;        // its dynamic degrees of freedom: column c of J moves dofs[c]; then come its modes
-  RowMatX J;       // 3 nodes of the piece x r
-  MatX M_r, S;     // r x r
-  MatX S_contact;  // the contacts' share of S
-  VecX k_w, m_w;   // JᵀK w = JᵀK_{:k} v_k, JᵀM w
-  VecX f_r, p_r;   // Jᵀf, JᵀM(v - w)
+      dofs;   // its dynamic degrees of freedom: column c of J moves dofs[c]; then come its modes
+  RowMatX J;  // 3 nodes of the piece x r
+  Eigen::Index twists = 0;  // columns of J that belong to links, the last ones
+  MatX M_r, S;              // r x r
+  MatX S_contact;           // the contacts' share of S
+  VecX k_w, m_w;            // JᵀK w = JᵀK_{:k} v_k, JᵀM w
+  VecX f_r, p_r;            // Jᵀf, JᵀM(v - w)
 };
 
 class Condensation {
@@ -69,10 +75,10 @@ class Condensation {
                 PhaseClock& clock);
   // Factors that K and computes all else, for the force f and the velocities v, and b <- K_QQ^-1 b_Q with it,
   // in one pass over the factor. `dynamic[i]` says whether representative i is dynamic. The velocity of
-  // moving obstacles is part of w. False: the factorisation failed and stayed failed with a shift; why()
-  // tells.
-  bool condense(const std::vector<std::uint8_t>& dynamic, const ContactStep& contact, const VecX& force,
-                const VecX& v, VecX& b, PhaseClock& clock);
+  // moving obstacles, and of links as predicted, is part of w. `touches`: contacts with links, among those of
+  // `contact`. False: the factorisation failed and stayed failed with a shift; why() tells.
+  bool condense(const std::vector<std::uint8_t>& dynamic, const ContactStep& contact,
+                const LinkTouches& touches, const VecX& force, const VecX& v, VecX& b, PhaseClock& clock);
 
   // b <- K_QQ^-1 b_Q, zero elsewhere, without what modes carry.
   void solve_quasistatic(VecX& b);
@@ -156,6 +162,8 @@ class Condensation {
   void update_modes(const std::vector<std::uint8_t>& dynamic, Part& part);
   static void add_modes(const Part& part, CondensedPiece& piece);
   void leave_out_modes(Part& part) const;
+  void add_twists(const LinkTouches& touches, const MatX& W);
+  void add_link_forces(const LinkTouches& touches);
 
   const Model& model_;
   std::vector<Index> representatives_;
@@ -173,6 +181,7 @@ class Condensation {
   };
   Source made_of_;
   bool factored_ = false;        // K has been edited and factored
+  MatX pulled_;                  // (K W - S P)_d of links that are touched
   MatX loads_, motions_;         // right-hand sides and solutions of a pass, all nodes
   VecX known_;                   // what held nodes and moving obstacles load K with [N/s]
   std::vector<double> elastic_;  // K of the elements, where there are contacts

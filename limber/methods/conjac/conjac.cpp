@@ -43,6 +43,14 @@ class ConJac final : public Stepper {
         nodes_(choose_dynamic_nodes(model, options_.dynamic, options_.adaptive.has_value())) {
     if (options_.adaptive) adaptivity_.emplace(model, nodes_, *options_.adaptive);
     if (model.articulation) attached_ = add_attached_nodes(links_.emplace(model), nodes_);
+    link_contact_ = LinkContact::make(model);
+    if (link_contact_) {
+      if (!guarded() && !paper())
+        throw Error(ErrorKind::kInput,
+                    "/method/time_rule: bodies touch links by the rules \"guarded\" and \"linear-implicit\" "
+                    "only; take one of these, or links whose shapes have no \"contact\"");
+      link_contact_->keep_apart(contact_);
+    }
     if (options_.body_contact)
       bodies_.emplace(model.mesh,
                       BodyContactOptions{model.scene->contact.stiffness, model.scene->contact.friction, 0, 0},
@@ -71,7 +79,7 @@ class ConJac final : public Stepper {
     if (stays) stay(now, state);
     if (stays && mode_adaptivity_) mode_adaptivity_->rest(model, in.h, memory(state));
     for (bool again = !stays; again; again = rouse(now, state)) {
-      begin_contacts(model, anchors, state, in, contact_, clock_);
+      begin_touching(now, anchors, state);
       begin_body_contacts(now, state);
       if (!paper()) now.slides = find_sliding(model, in, now.start, now.held, contact_);
       do {
@@ -85,10 +93,11 @@ class ConJac final : public Stepper {
         finish(now, at, *moved, state);
       } while (touches_otherwise(now, state));
     }
-    if (!model.contact.empty()) {
+    if (!stays && !contact_.empty()) {
       auto phase = clock_.phase("contact");
       filter_velocities(model, state, in);
-      finish_contacts(model, contact_, in.h, state, report);
+      finish_contacts(contact_, in.h, state, report);
+      if (link_contact_) link_contact_->report(contact_, state, in.h, report);
     }
     if (bodies_) finish_body_contacts(now, state);
     if (condensation_->has_modes()) {
@@ -132,7 +141,10 @@ class ConJac final : public Stepper {
         lively.push_back(r < 0 ? 0.0 : mean[r]);
       }
     }
-    if (!model.contact.empty()) f.node["contact"] = contact_pressure(model, state);
+    if (link_contact_)
+      f.node["contact"] = link_contact_->pressure(model, state);
+    else if (!model.contact.empty())
+      f.node["contact"] = contact_pressure(model, state);
     name_shapes(model, memory.modes, *condensation_, missed_, f);
     return f;
   }
@@ -252,6 +264,14 @@ class ConJac final : public Stepper {
     return result.converged;
   }
 
+  // Contacts with obstacles and links for the step.
+  void begin_touching(Now& now, const std::vector<Anchor>& anchors, const State& state) {
+    if (link_contact_) link_contact_->begin(now.model, state, now.in.h);
+    begin_contacts(link_contact_ ? link_contact_->obstacles() : now.model.contact, anchors, state, now.in,
+                   contact_, clock_);
+    if (link_contact_ && guarded()) now.balance.contact = contact_.energy(now.start.x, now.in.t);
+  }
+
   // Pairs of bodies for the step. A body that touched in the last step is held up, others fall.
   void begin_body_contacts(const Now& now, State& state) {
     if (!bodies_) return;
@@ -310,7 +330,8 @@ class ConJac final : public Stepper {
   // Without dynamic nodes nothing but stabilisation moves the body, and nothing at all when its forces are in
   // balance already: such a step needs no matrix.
   bool settled(const Now& now, State& state) {
-    if (!adaptivity_ || !now.model.contact.empty() || bodies_ || !now.in.fixed_velocity.isZero(0))
+    if (!adaptivity_ || !now.model.contact.empty() || link_contact_ || bodies_ ||
+        !now.in.fixed_velocity.isZero(0))
       return false;
     const std::vector<std::uint8_t>& dynamic = memory(state).dynamic;
     if (std::count(dynamic.begin(), dynamic.end(), std::uint8_t{1}) > 0) return false;
@@ -368,6 +389,7 @@ class ConJac final : public Stepper {
     at.closing.setZero(x.size());
     contact_.add_force(x, (1 - fraction) * h, at.force, at.closing);
     if (bodies_) bodies_->add_force(x - start.x, at.force, at.closing);
+    if (link_contact_) at.touches = link_contact_->touches(contact_, x, (1 - fraction) * h);
     at.correction = at.force;
     const VecX unrelieved = at.force;
     relieve_inertia(now.model, at.x, at.v, now.held, at.correction);
@@ -377,7 +399,8 @@ class ConJac final : public Stepper {
     bool condensed = false;
     do {
       at.correction = at.unbalanced;
-      condensed = c.condense(memory(state).dynamic, contact_, at.force, at.v, at.correction, clock_);
+      condensed =
+          c.condense(memory(state).dynamic, contact_, at.touches, at.force, at.v, at.correction, clock_);
     } while (condensed && mode_adaptivity_ && mode_adaptivity_->rouse(now.model, at.unbalanced));
     if (c.shifts > 0) now.report.fallbacks["shifted_stiffness"] += c.shifts;
     if (!condensed) return false;
@@ -408,6 +431,7 @@ class ConJac final : public Stepper {
       reduced.momentum = piece.p_r;
       reduced.k_p = k_p.segment(piece.begin, piece.J.cols());
       reduced.fraction = fraction;
+      reduced.twists0 = at.touches.start - at.touches.predicted;
       reduced.prepare();
     }
     return true;
@@ -436,31 +460,45 @@ class ConJac final : public Stepper {
   Moved extended(const Now& now, const Linearisation& at, const Advance& how, double share, State& state) {
     const Condensation& c = *condensation_;
     Moved end;
-    VecX bones;  // unknowns that follow links [m/s]
+    VecX bones, twists;  // unknowns that follow links, and minus the predicted ones of touched links [m/s]
     if (links_) {
-      const BoneStep flesh{at.reduced.pieces.front(), c.pieces().front().dofs, now.model.mass, now.start,
-                           now.in};
+      const BoneStep flesh{
+          at.reduced.pieces.front(), c.pieces().front().dofs, now.model.mass, now.start, now.in, at.touches};
       BoneMotion both = step_with_bones(flesh, how, *links_, state);
       end.motion = std::move(both.motion);
       bones = std::move(both.bones);
+      if (!at.touches.empty()) twists = std::move(both.twists);
       end.bones = both.work;
     } else {
       end.motion = at.reduced.advance(how);
     }
     auto phase = clock_.phase("reduced");
-    MatX y(end.motion.velocity.size(), links_ ? 3 : 2);
+    MatX y(end.motion.velocity.size(), 2 + (bones.size() > 0) + (twists.size() > 0));
     y.col(0) = end.motion.velocity;
     y.col(1) = end.motion.displacement;
-    if (links_) y.col(2) = bones;
+    if (bones.size() > 0) y.col(2) = bones;
+    if (twists.size() > 0) y.col(3) = twists;
     const MatX moved = c.extend(y);
     end.x = now.start.x + now.in.h * c.w + share * at.correction + share * at.closing + moved.col(1);
     end.v = c.w + moved.col(0);
-    end.imposed = links_ ? VecX(c.w + moved.col(2)) : c.w;
-    end.dissipated = at.reduced.dissipation(end.motion);
+    end.imposed = bones.size() > 0 ? VecX(c.w + moved.col(2)) : c.w;
+    if (twists.size() > 0) end.w = c.w + moved.col(3);
+    if (link_contact_) {
+      link_contact_->moved(state);
+      contact_.follow_obstacles();
+    }
+    end.dissipated = at.reduced.dissipation(with_predicted_links(at, now.in.h, end.motion));
     if (!at.spins.empty())
       end.turns = turn_back({now.model, now.start, at.x, at.loads, now.in.h}, at.spins, moved.col(1),
                             share * at.correction, end.x, end.v);
     return end;
+  }
+
+  // The motion with all of the way of links that are touched, of which w has the greater part.
+  static ReducedMotion with_predicted_links(const Linearisation& at, double h, ReducedMotion motion) {
+    if (!at.touches.empty())
+      motion.displacement.tail(at.touches.predicted.size()) += h * at.touches.predicted;
+    return motion;
   }
 
   // Section 5.1: further quasi-Newton steps of the quasistatic nodes with the same factor. A step that would
@@ -561,6 +599,7 @@ class ConJac final : public Stepper {
     if (links_) {
       report_links(*now.model.articulation, links_->outcome(), now.in.h, report);
       report.dofs += now.model.articulation->mechanism.velocities - static_cast<Index>(links_->dofs().size());
+      if (!stays) report.dofs -= static_cast<Index>(condensation_->pieces().front().twists);
     }
     report.symbolic_analyses = condensation_->analyses();
     const std::vector<std::uint8_t>& dynamic = memory(state).dynamic;
@@ -599,6 +638,7 @@ class ConJac final : public Stepper {
   std::optional<Condensation> condensation_;
   std::optional<ModeAdaptivity> mode_adaptivity_;
   std::optional<LinkCoupling> links_;
+  std::optional<LinkContact> link_contact_;
   Index attached_ = 0;  // nodes that move with links
   ElasticForces elastic_;
   const EnergyGuard guard_{elastic_};

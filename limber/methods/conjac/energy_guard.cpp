@@ -11,11 +11,18 @@ namespace limber {
 namespace {
 
 constexpr std::array kThetas{0.5, 0.55, 0.65, 0.8, 1.0};
+// A link that is touched goes the way of its new velocity, while the force on it is that of theta's share of
+// the way. With a spring of frequency w between both that is stable for any w h where 4 theta^2 - 2 theta
+// >= 1.
+constexpr std::array kLinkThetas{0.85, 1.0};
 // The midpoint rule turns the velocity of a very stiff mode around in every step and never lets it die out. A
 // dynamic node that is pressed against an obstacle is such a mode: bodies that touch get a little damping.
 constexpr double kTouchingTheta = 0.55;
 constexpr double kEnergyTolerance = 1e-3;  // of elastic plus kinetic energy
 constexpr double kTouchingTolerance = 1e-9;
+// The work of a link that is touched is known to the first order of the step only. Implicit Euler is taken
+// for good, unless it gains a large share of the energy that there is.
+constexpr double kLinkTolerance = 0.25;
 constexpr double kRounding =
     1e-12;  // of the energy that is summed up: a body that begins to fall has no other
 constexpr double kReturnedShare = 0.25;  // of the kinetic energy, per step
@@ -62,13 +69,16 @@ std::optional<Moved> EnergyGuard::advance(const Step& step, const Move& move, St
   // does not. Bodies that touch lose energy anyway and need no such room; it would only keep small motions
   // alive, forward in one step and back in the next.
   const bool touching = touches(step);
-  const double tolerated = std::max(0.0, (touching ? kTouchingTolerance : kEnergyTolerance) *
-                                                 (step.balance.elastic + step.balance.kinetic) -
-                                             step.balance.excess);
-  const double least = touching ? kTouchingTheta : 0.5;
-  for (const double theta : kThetas) {
+  const double energy = step.balance.elastic + step.balance.kinetic;
+  double tolerated =
+      std::max(0.0, (touching ? kTouchingTolerance : kEnergyTolerance) * energy - step.balance.excess);
+  const bool links = !step.at.touches.empty();
+  const double least = links ? kLinkThetas[0] : touching ? kTouchingTheta : 0.5;
+  const auto thetas = links ? std::span<const double>(kLinkThetas) : std::span<const double>(kThetas);
+  for (const double theta : thetas) {
     if (theta < least) continue;
     Moved moved = move({Advance::By::kTheta, theta}, 1);
+    if (links && theta == 1) tolerated = kLinkTolerance * (energy + std::abs(moved.bones));
     if (gain(step, moved) > tolerated + kRounding * kinetic_energy(step.model, moved.v)) continue;
     if (theta > least) ++report.fallbacks["damped_step"];
     return moved;
@@ -103,19 +113,19 @@ double EnergyGuard::gain(const Step& step, const Moved& moved) const {
   if (!end.finite) return std::numeric_limits<double>::infinity();
   const Linearisation& at = step.at;
   double work = at.loads.dot(moved.x - step.start.x) + moved.bones - moved.dissipated;
-  if (!step.w.isZero(0)) {
+  const VecX& w = moved.w.size() > 0 ? moved.w : step.w;
+  if (!w.isZero(0)) {
     const VecX mean_force = at.fraction > 0 ? at.force : VecX(0.5 * (at.force + end.f + at.loads));
-    work +=
-        step.w.dot(step.model.mass.cwiseProduct(moved.v - step.start.v)) - step.in.h * step.w.dot(mean_force);
+    work += w.dot(step.model.mass.cwiseProduct(moved.v - step.start.v)) - step.in.h * w.dot(mean_force);
   }
   double contact = 0;
   if (step.bodies)
     contact = step.bodies->energy(moved.x - step.start.x) - step.bodies->energy(VecX::Zero(moved.x.size()));
-  if (!step.model.contact.empty()) {
-    contact += contact_energy(step.model.contact, step.contact.anchors(), moved.x, step.in.t + step.in.h) -
-               step.balance.contact;
+  if (!step.contact.empty()) {
+    const auto obstacles = static_cast<Index>(step.model.contact.obstacles.size());  // links come after them
+    contact += step.contact.energy(moved.x, step.in.t + step.in.h) - step.balance.contact;
     for (const ContactLaw& law : step.contact.laws())
-      if (law.active)
+      if (law.active && law.contact.obstacle < obstacles)
         work += step.in.h * law.contact.velocity.dot(law.force(node(moved.x, law.contact.node)));
   }
   return end.energy + kinetic_energy(step.model, moved.v) + contact - step.balance.elastic -
@@ -127,6 +137,7 @@ double EnergyGuard::gain(const Step& step, const Moved& moved) const {
 // kinetic energy, so that a real loss (a sudden release, a grab) stays lost. Impact and friction lose energy
 // for good.
 double EnergyGuard::settle(const Step& step, bool give_back, Moved& moved) const {
+  if (!step.at.touches.empty()) return step.balance.excess;
   const double balance = step.balance.excess + gain(step, moved);
   const double excess = std::max(0.0, balance);
   if (!give_back || touches(step) || !(balance < 0)) return excess;

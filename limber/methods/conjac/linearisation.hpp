@@ -1,6 +1,7 @@
 // What passes between the lines of ConJac's algorithm box.
 #pragma once
 
+#include <limber/methods/common/link_contact.hpp>
 #include <limber/methods/conjac/reduced_step.hpp>
 
 #include <cstddef>
@@ -39,16 +40,18 @@ struct Linearisation {
   VecX moving;      // M a of the condensed motion, where bodies slide: what is left of force on the way [N]
   VecX correction;  // gamma h b of Eq. 13: how far the quasistatic nodes go to their equilibrium [m]
   VecX closing;     // how far they go in this step to close contacts [m]
+  LinkTouches touches;     // of links
   ReducedSystems reduced;  // of Eq. 11
 };
 
 // Lines 7 and 8: all nodes at the end of the step.
 struct Moved {
   VecX x, v;
-  ReducedMotion motion;          // of the unknowns that moved them
-  VecX imposed;                  // velocities that held nodes and bones impose on all [m/s]
-  double bones = 0;              // work of the bones [J]
-  double dissipated = 0;         // by Rayleigh damping [J]
+  ReducedMotion motion;   // of the unknowns that moved them
+  VecX imposed;           // velocities that held nodes and bones impose on all [m/s]
+  VecX w = {};            // what held nodes and obstacles impose, without links; empty: Condensation::w
+  double bones = 0;       // work of the links [J]
+  double dissipated = 0;  // by Rayleigh damping [J]
   std::vector<Turn> turns = {};  // of the Linearisation's spins
 };
 

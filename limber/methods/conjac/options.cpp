@@ -127,7 +127,7 @@ constinit const Method conjac_method{
     .spec = {.name = "conjac",
              .summary = "condensation Jacobian: a few dynamic nodes move the whole body",
              .entries = kConJacEntries,
-             .can = {.links = true, .obstacles = true, .body_contact = true},
+             .can = {.links = true, .link_contact = true, .obstacles = true, .body_contact = true},
              .check = check_conjac,
              .remedy = "try a smaller time step (time/step), or more damping (method/beta)"},
     .make = make_conjac,

@@ -18,7 +18,15 @@ TimeRule time_rule(const std::string& name) {
 }
 
 void ReducedSystem::prepare() {
-  v0 = DenseCholesky<Eigen::Dynamic>(M).solve(momentum);
+  const Eigen::Index c = twists0.size(), n = M.rows() - c;
+  if (c == 0) {
+    v0 = DenseCholesky<Eigen::Dynamic>(M).solve(momentum);
+  } else {
+    v0.resize(n + c);
+    v0.tail(c) = twists0;
+    const VecX rest = momentum.head(n) - M.topRightCorner(n, c) * twists0;
+    v0.head(n) = DenseCholesky<Eigen::Dynamic>(M.topLeftCorner(n, n)).solve(rest);
+  }
   g_ = force;
   if (fraction > 0) g_ += fraction * h * (k_p + k_w);
 }

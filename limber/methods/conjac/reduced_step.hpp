@@ -47,6 +47,9 @@ struct ReducedSystem {
   VecX k_w, m_w;                                   // JᵀK w, JᵀM w
   VecX k_p;                                        // JᵀK (p - w)
   double fraction = 0;
+  // Of the last unknowns, how much faster links are at the start of the step than predicted for its end:
+  // known, and not found from the momentum, as the body may follow one twist as it follows another.
+  VecX twists0;
 
   // Once, before any of the rules.
   void prepare();

@@ -23,7 +23,7 @@ bool any_slides(std::span<const std::uint8_t> slides) {
 std::vector<std::uint8_t> find_sliding(const Model& model, const StepInput& in, const StepStart& start,
                                        std::span<const std::uint8_t> held, ContactStep& contact) {
   std::vector<std::uint8_t> slides(model.pieces.size(), 0);
-  if (contact.laws().empty() || model.contact.alpha == 0) return slides;
+  if (contact.laws().empty() || contact.model().alpha == 0) return slides;
   const VecX rigid = rigid_velocity(model, start.x, start.v, held);
   struct Sum {
     double way = 0, friction = 0, stiffness = 0, count = 0;
@@ -45,7 +45,7 @@ std::vector<std::uint8_t> find_sliding(const Model& model, const StepInput& in, 
     const Piece& piece = model.pieces[p];
     if (sum.friction == 0 || free_rigid_motions(model, piece, start.x, held, center).cols() == 0) continue;
     const double slip =
-        sum.friction / sum.count * piece.mass * in.gravity.norm() / (model.contact.alpha * sum.stiffness);
+        sum.friction / sum.count * piece.mass * in.gravity.norm() / (contact.model().alpha * sum.stiffness);
     if (sum.way / sum.count <= kSlidingWay * slip) continue;
     slides[p] = 1;
     for (const Index i : piece.nodes) which[static_cast<std::size_t>(i)] = 1;
@@ -60,9 +60,12 @@ void settle_sliding(const Model& model, std::span<const std::uint8_t> slides,
   at.moving.resize(0);
   if (!any_slides(slides)) return;
   VecX acceleration(condensation.unknowns);
-  for (const CondensedPiece& piece : condensation.pieces())
-    acceleration.segment(piece.begin, piece.J.cols()) =
-        DenseCholesky<Eigen::Dynamic>(piece.M_r).solve(piece.f_r);
+  for (const CondensedPiece& piece : condensation.pieces()) {
+    const Eigen::Index n = piece.J.cols() - piece.twists;  // links that are touched go on as they do
+    acceleration.segment(piece.begin, n) =
+        DenseCholesky<Eigen::Dynamic>(piece.M_r.topLeftCorner(n, n)).solve(piece.f_r.head(n));
+    acceleration.segment(piece.begin + n, piece.twists).setZero();
+  }
   const VecX inertia = model.mass.cwiseProduct(VecX(condensation.extend(acceleration)));
   at.moving = force;
   for (Index i = 0; i < model.nodes(); ++i)

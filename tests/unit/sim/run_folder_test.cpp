@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -108,8 +109,10 @@ TEST(Hash, EveryMemberOfTheStateCounts) {
           [](auto* value) {
             if constexpr (std::is_arithmetic_v<std::decay_t<decltype(*value)>>)
               *value += 1;
-            else
+            else {
               value->resize(value->size() + 1);
+              std::fill(value->begin(), value->end(), std::decay_t<decltype((*value)[0])>{});
+            }
           },
           field);
     });
