@@ -452,6 +452,34 @@ void run_roofline() {
   }
 }
 
+// Right-hand sides that go along with the factorisation against those that are swept after it.
+void run_carried(const Case& c, double poisson, double budget) {
+  const BlockMatrix A = step_matrix(c.mesh(), poisson);
+  for (const Index columns : {1, 9}) {
+    const MatX B = MatX::Random(3 * A.pattern->n, columns), none(0, 0);
+    Cholesky swept, carried;
+    swept.analyze(*A.pattern);
+    carried.analyze(*A.pattern);
+    carried.carry(*A.pattern, columns);
+    double best[5] = {1e9, 1e9, 1e9, 1e9, 1e9};
+    const auto least = [&](int k, auto&& work) { best[k] = std::min(best[k], 1e3 * seconds(work)); };
+    MatX Y, X;
+    RowMatX J;
+    for (double spent = 0; spent < budget;)
+      spent += seconds([&] {
+        least(0, [&] { static_cast<void>(swept.factor(A)); });
+        Y = B;
+        least(1, [&] { swept.condense_to_tail(Y); });
+        least(2, [&] { swept.extend_from_tail(none, Y, J, X); });
+        least(3, [&] { static_cast<void>(carried.factor(A, B)); });
+        least(4, [&] { X = carried.solve_carried(); });
+      });
+    fmt::print("| {} | {} | {:.1f} + {:.1f} + {:.1f} = {:.1f} | {:.1f} + {:.1f} = {:.1f} |\n", c.name,
+               columns, best[0], best[1], best[2], best[0] + best[1] + best[2], best[3], best[4],
+               best[3] + best[4]);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -487,6 +515,12 @@ int main(int argc, char** argv) {
         "ratio |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
         threads);
     for (const Case& c : cases) run_solves(c, poisson, budget, threads);
+    fmt::print(
+        "\n## Right-hand sides that go along with the factorisation, {} threads, ms\n\n"
+        "| mesh | columns | factor + forward + backward | factor with them + backward |\n|---|---|---|---|\n",
+        threads);
+    set_threads(threads);
+    for (const Case& c : cases) run_carried(c, poisson, budget);
   };
   if (only_solves) {
     solves();

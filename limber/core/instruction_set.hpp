@@ -1,7 +1,7 @@
 // Which of the instruction sets that the kernels are compiled for is used. A program is compiled for plain
 // x86-64, so that it runs everywhere; the few functions that take the time (limber/fem/kernels*.cpp,
-// limber/linalg/native/kernels*.cpp, limber/methods/mixed/kernels*.cpp) exist once per instruction set, and
-// a table of them is chosen by choose_table.
+// limber/linalg/*/kernels*.cpp, limber/methods/mixed/kernels*.cpp) exist once per instruction set, and a
+// table of them is chosen by choose_table.
 #pragma once
 
 #include <string_view>

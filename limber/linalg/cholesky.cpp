@@ -52,15 +52,74 @@ void Cholesky::analyze_in_order(const BlockPattern& pattern, std::span<const Ind
   ++backend_->stats.analyses;
 }
 
-FactorStatus Cholesky::factor(const BlockMatrix& A) {
+void Cholesky::check_pattern(const BlockMatrix& A) const {
   if (backend_->stats.analyses == 0 || !A.pattern || A.pattern->n != backend_->nodes ||
       A.pattern->blocks() != backend_->blocks)
     throw Error(ErrorKind::kUsage, "Cholesky: factor() needs the pattern that analyze() saw");
+}
+
+FactorStatus Cholesky::factor(const BlockMatrix& A) {
+  check_pattern(A);
   const FactorStatus status = backend_->factor(A);
+  backend_->carried = 0;
   factored_ = status.ok;
   rounded_ = false;
   ++backend_->stats.factorizations;
   return status;
+}
+
+void Cholesky::carry(const BlockPattern& pattern, Index columns) {
+  if (columns <= room_) return;
+  if (backend_->stats.analyses == 0 || pattern.n != backend_->nodes || pattern.blocks() != backend_->blocks)
+    throw Error(ErrorKind::kUsage, "Cholesky: carry() needs the pattern that analyze() saw");
+  backend_->carry(pattern, columns);
+  room_ = columns;
+  factored_ = false;
+}
+
+FactorStatus Cholesky::factor(const BlockMatrix& A, const Eigen::Ref<const MatX>& B) {
+  check_pattern(A);
+  if (B.rows() != 3 * static_cast<Eigen::Index>(backend_->nodes) || B.cols() > room_)
+    throw Error(ErrorKind::kUsage,
+                fmt::format("Cholesky: factor() got {} x {} numbers to carry, expected {} rows and at most "
+                            "{} columns (see carry())",
+                            B.rows(), B.cols(), 3 * static_cast<Eigen::Index>(backend_->nodes), room_));
+  const FactorStatus status = backend_->factor_carrying(A, B);
+  backend_->carried = B.cols();
+  factored_ = status.ok;
+  rounded_ = false;
+  ++backend_->stats.factorizations;
+  return status;
+}
+
+MatX Cholesky::carried_to_tail() const {
+  check_rows(3 * static_cast<Eigen::Index>(backend_->nodes), "carried_to_tail");
+  MatX T(3 * static_cast<Eigen::Index>(backend_->tail_nodes), backend_->carried);
+  backend_->carried_to_tail(T);
+  return T;
+}
+
+void Cholesky::extend_carried(const MatX& C, const MatX& T, RowMatX& J, MatX& X) const {
+  check_rows(3 * static_cast<Eigen::Index>(backend_->nodes), "extend_carried");
+  check_tail(C.rows(), "extend_carried");
+  check_tail(T.rows(), "extend_carried");
+  if (T.cols() != backend_->carried)
+    throw Error(ErrorKind::kUsage, fmt::format("Cholesky: extend_carried() got {} columns, {} were carried",
+                                               T.cols(), backend_->carried));
+  backend_->extend_carried(C, T, J, X);
+}
+
+MatX Cholesky::solve_carried() const {
+  MatX X;
+  RowMatX none;
+  extend_carried(MatX(0, 0), MatX(0, backend_->carried), none, X);
+  return X;
+}
+
+void Cholesky::check_tail(Eigen::Index rows, const char* call) const {
+  if (rows != 3 * static_cast<Eigen::Index>(backend_->tail_nodes))
+    throw Error(ErrorKind::kUsage, fmt::format("Cholesky: {}() got {} rows for the tail, expected {}", call,
+                                               rows, 3 * static_cast<Eigen::Index>(backend_->tail_nodes)));
 }
 
 void Cholesky::check_rows(Eigen::Index rows, const char* call) const {
@@ -105,10 +164,7 @@ void Cholesky::tail_schur(MatX& S) const {
 
 void Cholesky::extend_from_tail(const MatX& C, const MatX& Y, RowMatX& J, MatX& X) const {
   check_rows(Y.rows(), "extend_from_tail");
-  if (C.rows() != 3 * static_cast<Eigen::Index>(backend_->tail_nodes))
-    throw Error(ErrorKind::kUsage,
-                fmt::format("Cholesky: extend_from_tail() got {} rows for the tail, expected {}", C.rows(),
-                            3 * static_cast<Eigen::Index>(backend_->tail_nodes)));
+  check_tail(C.rows(), "extend_from_tail");
   backend_->extend_from_tail(C, Y, J, X);
 }
 

@@ -64,6 +64,18 @@ class Cholesky {
   // until the next successful call. No allocation after the first call.
   [[nodiscard]] FactorStatus factor(const BlockMatrix& A);
 
+  // Right-hand sides that are known before the matrix is factored go along with it, as further rows of every
+  // front: their forward half is done by its products, and L is read once less. carry(), after analyze() and
+  // with its pattern, makes room for so many columns (or leaves what is there, if that is more). B: at most
+  // as many, in node order. Then what condense_to_tail(B) would give is known:
+  // its tail rows by carried_to_tail(), and extend_carried() is extend_from_tail() of it, with T, one column
+  // for each of B, in its tail rows. Without a tail solve_carried() is A^-1 B.
+  void carry(const BlockPattern& pattern, Index columns);
+  [[nodiscard]] FactorStatus factor(const BlockMatrix& A, const Eigen::Ref<const MatX>& B);
+  MatX carried_to_tail() const;
+  void extend_carried(const MatX& C, const MatX& T, RowMatX& J, MatX& X) const;
+  MatX solve_carried() const;
+
   // B <- A^-1 B, columns are right-hand sides in node order.
   void solve(Eigen::Ref<VecX> b) const;
   void solve_many(Eigen::Ref<MatX> B) const;
@@ -93,10 +105,13 @@ class Cholesky {
   const CholeskyStats& stats() const;
 
  private:
+  void check_pattern(const BlockMatrix& A) const;
   void check_rows(Eigen::Index rows, const char* call) const;
+  void check_tail(Eigen::Index rows, const char* call) const;
 
   CholeskyOptions options_;
   std::unique_ptr<CholeskyBackend> backend_;
+  Index room_ = 0;  // of carry()
   bool factored_ = false, rounded_ = false;
 };
 

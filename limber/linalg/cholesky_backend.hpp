@@ -23,6 +23,20 @@ class CholeskyBackend {
     analyze(pattern, {}, "amd");
   }
   virtual FactorStatus factor(const BlockMatrix& A) = 0;
+  // Right-hand sides that go along; a back end that cannot take them along sweeps them afterwards.
+  virtual void carry(const BlockPattern&, Index) {}
+  virtual FactorStatus factor_carrying(const BlockMatrix& A, const Eigen::Ref<const MatX>& B) {
+    const FactorStatus status = factor(A);
+    condensed_ = B;
+    if (status.ok) solve(condensed_, Part::kToTail);
+    return status;
+  }
+  virtual void carried_to_tail(MatX& T) const { T = condensed_.bottomRows(T.rows()); }
+  virtual void extend_carried(const MatX& C, const MatX& T, RowMatX& J, MatX& X) const {
+    MatX Y = condensed_;
+    Y.bottomRows(T.rows()) = T;
+    extend_from_tail(C, Y, J, X);
+  }
   // kToTail, kFromTail: the two halves, without the tail's own factor; see condense_to_tail.
   enum class Part { kAll, kToTail, kFromTail };
   virtual void solve(Eigen::Ref<MatX> B, Part part) const = 0;
@@ -36,6 +50,10 @@ class CholeskyBackend {
 
   CholeskyStats stats;
   Index nodes = 0, tail_nodes = 0, blocks = 0;
+  Eigen::Index carried = 0;  // columns that went along with the last factorisation
+
+ private:
+  MatX condensed_;
 };
 
 std::unique_ptr<CholeskyBackend> make_native_backend();

@@ -162,6 +162,9 @@ void find_runs(Fronts& f) {
         else
           f.runs.push_back({size * r, to, size});
       }
+      if (f.carried > 0)
+        f.runs.push_back({size * child.rows, static_cast<Index>(parent.padded_pivots()) + size * parent.rows,
+                          size * f.carried});
       child.runs = static_cast<Index>(f.runs.size()) - child.runs_begin;
     }
   }
@@ -199,7 +202,7 @@ double front_cost(long K, long M) {
   return 400 + 12 * kp + 0.45 * k * (kp + m) + 0.35 * m * m / 2 + flops / 52;
 }
 
-Fronts make_fronts(const BlockPattern& p, const Elimination& e, int block) {
+Fronts make_fronts(const BlockPattern& p, const Elimination& e, int block, Index carried) {
   std::vector<Group> groups = fundamental_groups(e);
   const Index head_groups = static_cast<Index>(groups.size()) - (e.tail > 0 ? 1 : 0);
   join_groups(groups, head_groups, block);
@@ -213,11 +216,13 @@ Fronts make_fronts(const BlockPattern& p, const Elimination& e, int block) {
   Fronts f;
   f.tail = e.tail;
   f.block = block;
+  f.carried = carried;
   std::vector<Index> front_of(groups.size(), -1);
   for (const Index g : order) {
     const Group& group = groups[g];
     Front front;
     front.block = block;
+    front.carried = carried;
     front.first = static_cast<Index>(f.order.size());
     front.pivots = group.pivots;
     for (const Index k : group.columns) f.order.push_back(e.order[k]);
@@ -240,7 +245,7 @@ Fronts make_fronts(const BlockPattern& p, const Elimination& e, int block) {
   find_entries(p, position, f);
   for (Front& front : f.fronts) {
     front.values = f.values;
-    f.values += ConstPanel{nullptr, front.K(), front.M()}.size();  // a multiple of a cache line
+    f.values += ConstPanel{nullptr, front.K(), front.factor_M()}.size();  // a multiple of a cache line
   }
   return f;
 }

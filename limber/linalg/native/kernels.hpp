@@ -119,9 +119,11 @@ struct Kernels {
   void (*add_update)(const UpdateView& update, long row0, long row1, long col0, long col1, double* C,
                      long ld);
 
-  // One front of a sweep with `lanes` right-hand sides (a multiple of 8, up to 32). Rows are `ld` doubles
+  // One front of a sweep with `lanes` right-hand sides (a multiple of `register_lanes`, up to 32). Rows are
+  // `ld` doubles
   // apart: x1: the pivot rows; row r below them lies at x + below[r]. Forward: x1 <- L1^-1 x1, x2 += -L2 x1.
   // Backward: x1 <- L1^-T (x1 - L2^T x2).
+  int register_lanes;
   void (*forward)(const ConstPanel& L, int lanes, long ld, double* x1, double* x, const long* below);
   void (*backward)(const ConstPanel& L, int lanes, long ld, double* x1, const double* x, const long* below);
 

@@ -140,26 +140,34 @@ void backward_sides(const ConstPanel& L, long ld, double* x1, const double* x, c
   }
 }
 
-void forward(const ConstPanel& L, int lanes, long ld, double* x1, double* x, const long* below) {
-  int done = 0;
-  for (; done + kSides * kLanes <= lanes; done += kSides * kLanes)
-    forward_sides<kSides>(L, ld, x1 + done, x + done, below);
-  if constexpr (kSides == 4) {
-    if (lanes - done == 3 * kLanes) forward_sides<3>(L, ld, x1 + done, x + done, below);
-    if (lanes - done == 2 * kLanes) forward_sides<2>(L, ld, x1 + done, x + done, below);
-    if (lanes - done == 1 * kLanes) forward_sides<1>(L, ld, x1 + done, x + done, below);
+// `sides(V)`, V registers at a time, until all lanes are done.
+template <class Sweep>
+inline void in_registers(int lanes, const Sweep& sides) {
+  for (int done = 0; done < lanes;) {
+    const int left = (lanes - done) / kLanes, v = left == 3 ? 3 : left < kSides ? left : kSides;
+    sides(v, done);
+    done += v * kLanes;
   }
 }
 
+void forward(const ConstPanel& L, int lanes, long ld, double* x1, double* x, const long* below) {
+  in_registers(lanes, [&](int v, int lane) {
+    if (v == 1) forward_sides<1>(L, ld, x1 + lane, x + lane, below);
+    if (v == 2) forward_sides<2>(L, ld, x1 + lane, x + lane, below);
+    if (v == 3) forward_sides<3>(L, ld, x1 + lane, x + lane, below);
+    if constexpr (kSides == 4)
+      if (v == 4) forward_sides<4>(L, ld, x1 + lane, x + lane, below);
+  });
+}
+
 void backward(const ConstPanel& L, int lanes, long ld, double* x1, const double* x, const long* below) {
-  int done = 0;
-  for (; done + kSides * kLanes <= lanes; done += kSides * kLanes)
-    backward_sides<kSides>(L, ld, x1 + done, x + done, below);
-  if constexpr (kSides == 4) {
-    if (lanes - done == 3 * kLanes) backward_sides<3>(L, ld, x1 + done, x + done, below);
-    if (lanes - done == 2 * kLanes) backward_sides<2>(L, ld, x1 + done, x + done, below);
-    if (lanes - done == 1 * kLanes) backward_sides<1>(L, ld, x1 + done, x + done, below);
-  }
+  in_registers(lanes, [&](int v, int lane) {
+    if (v == 1) backward_sides<1>(L, ld, x1 + lane, x + lane, below);
+    if (v == 2) backward_sides<2>(L, ld, x1 + lane, x + lane, below);
+    if (v == 3) backward_sides<3>(L, ld, x1 + lane, x + lane, below);
+    if constexpr (kSides == 4)
+      if (v == 4) backward_sides<4>(L, ld, x1 + lane, x + lane, below);
+  });
 }
 
 // ---- one right-hand side: rows lie in the lanes ----
@@ -260,6 +268,7 @@ constexpr Kernels kernel_table() {
           factor,
           solve_rows,
           add_update,
+          kLanes,
           forward,
           backward,
           one_side<ConstPanel>(),

@@ -40,6 +40,10 @@ class NativeBackend final : public CholeskyBackend {
                const std::string& ordering) override;
   void analyze_in_order(const BlockPattern& pattern, std::span<const Index> order) override;
   FactorStatus factor(const BlockMatrix& A) override;
+  void carry(const BlockPattern& pattern, Index columns) override;
+  FactorStatus factor_carrying(const BlockMatrix& A, const Eigen::Ref<const MatX>& B) override;
+  void carried_to_tail(MatX& T) const override;
+  void extend_carried(const MatX& C, const MatX& T, RowMatX& J, MatX& X) const override;
   void solve(Eigen::Ref<MatX> B, Part part) const override;
   void round_to_single() override;
   void solve_rounded(Eigen::Ref<VecX> b) const override;
@@ -57,8 +61,12 @@ class NativeBackend final : public CholeskyBackend {
   template <class P>
   struct OneSweep;
 
-  Panel panel(const Front& front) { return {values_.data() + front.values, front.K(), front.M()}; }
   ConstPanel panel(const Front& front) const { return {values_.data() + front.values, front.K(), front.M()}; }
+
+  // With the rows that carry right-hand sides.
+  Panel whole_panel(const Front& front) {
+    return {values_.data() + front.values, front.K(), front.factor_M()};
+  }
 
   RoundedPanel rounded_panel(const Front& front) const {
     return {rounded_.data() + front.values, front.K(), front.M()};
@@ -68,7 +76,8 @@ class NativeBackend final : public CholeskyBackend {
     return (front.shared ? shared_updates_.data() : space.updates.data()) + front.update;
   }
 
-  void set_elimination(const BlockPattern& pattern, const Elimination& elimination);
+  void set_elimination(const BlockPattern& pattern, Elimination elimination);
+  void lay_out(const BlockPattern& pattern);
   void prepare(const BlockMatrix& A, int workers);
   void run(const Task& task, const BlockMatrix& A, Space& space);
   bool children_failed(Index s) const;
@@ -77,18 +86,25 @@ class NativeBackend final : public CholeskyBackend {
   void factor_diagonal_tile(Index s, long j, const BlockMatrix& A, Space& space);
   void factor_tile(const Front& front, long i, long j, const BlockMatrix& A, Space& space);
   void update_tile(const Front& front, long i, long j, const Space& space) const;
-  // X, which starts at (row0, col0) of the front: the blocks of A there; the updates of the children.
+  // X, which starts at (row0, col0) of the front: the blocks of A and what is carried there; the updates of
+  // the children.
   void add_entries(const Front& front, long row0, long row1, long col0, long col1, const BlockMatrix& A,
                    double* X, long ld) const;
   void add_children(const Front& front, long row0, long row1, long col0, long col1, double* X, long ld,
                     const Space& space) const;
   FactorStatus status() const;
 
+  MatX tail_factor() const;  // Ltt
+  void load_carried(const Columns& columns, Index front, int lanes, double* x) const;
+  void extend(const MatX& C, const MatX* Y, const MatX* T, Eigen::Index count, RowMatX& J, MatX& X) const;
   void sweep(const Columns& columns, Part part) const;
   void sweep_one(const Columns& columns, Part part, bool rounded) const;
   void reserve_work(int lanes, std::size_t more) const;
 
   const int block_;
+  Elimination elimination_;
+  Index carried_nodes_ = 0;                          // room that was asked for
+  const Eigen::Ref<const MatX>* carried_ = nullptr;  // while factoring
   Fronts f_;
   Plan plan_;
   Schedule schedule_;

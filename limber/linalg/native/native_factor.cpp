@@ -20,7 +20,7 @@ std::pair<long, long> block_rows(const Front& front, long i) {
   const long P = pivot_blocks(front);
   if (i < P) return {i * kBlock, std::min(front.padded_pivots(), (i + 1) * kBlock)};
   const long begin = front.padded_pivots() + (i - P) * kBlock;
-  return {begin, std::min(front.padded_rows(), begin + kBlock)};
+  return {begin, std::min(front.factor_rows(), begin + kBlock)};
 }
 
 }  // namespace
@@ -34,8 +34,21 @@ void NativeBackend::analyze_in_order(const BlockPattern& pattern, std::span<cons
   set_elimination(pattern, eliminate_in_order(pattern, order, block_));
 }
 
-void NativeBackend::set_elimination(const BlockPattern& pattern, const Elimination& e) {
-  f_ = make_fronts(pattern, e, block_);
+void NativeBackend::carry(const BlockPattern& pattern, Index columns) {
+  const Index nodes = (columns + block_ - 1) / block_;
+  if (nodes <= f_.carried) return;
+  carried_nodes_ = nodes;
+  lay_out(pattern);
+}
+
+void NativeBackend::set_elimination(const BlockPattern& pattern, Elimination e) {
+  elimination_ = std::move(e);
+  lay_out(pattern);
+}
+
+void NativeBackend::lay_out(const BlockPattern& pattern) {
+  const Elimination& e = elimination_;
+  f_ = make_fronts(pattern, e, block_, carried_nodes_);
   plan_ = make_plan(f_);
   schedule_ = Schedule();
   forward_ = forward_tasks(f_, plan_);
@@ -88,6 +101,13 @@ void NativeBackend::prepare(const BlockMatrix& A, int workers) {
   });
   std::fill(bad_.begin(), bad_.end(), BadPivot());
   std::fill(failed_.begin(), failed_.end(), std::uint8_t{0});
+}
+
+FactorStatus NativeBackend::factor_carrying(const BlockMatrix& A, const Eigen::Ref<const MatX>& B) {
+  carried_ = &B;
+  const FactorStatus status = factor(A);
+  carried_ = nullptr;
+  return status;
 }
 
 FactorStatus NativeBackend::factor(const BlockMatrix& A) {
@@ -161,14 +181,24 @@ void NativeBackend::add_entries(const Front& front, long row0, long row1, long c
     for (int c = 0; c < 3; ++c)
       for (int r = 0; r < 3; ++r) x[r + c * ld] += transposed ? a[c + 3 * r] : a[r + 3 * c];
   }
+  if (carried_ == nullptr) return;
+  const long first = front.padded_pivots() + front.M();
+  const long begin = std::max(row0, first),
+             last = std::min(row1, first + static_cast<long>(carried_->cols()));
+  for (long col = col0; col < col1 && begin < last; ++col) {
+    const Index node = f_.order[front.first + static_cast<Index>(col / block_)];
+    const double* b = carried_->data() + static_cast<long>(block_) * node + col % block_;
+    double* x = X + (col - col0) * ld - row0;
+    for (long r = begin; r < last; ++r) x[r] += b[(r - first) * carried_->outerStride()];
+  }
 }
 
 void NativeBackend::add_children(const Front& front, long row0, long row1, long col0, long col1, double* X,
                                  long ld, const Space& space) const {
   for (Index c = 0; c < front.children; ++c) {
     const Front& child = f_.fronts[f_.children[front.children_begin + c]];
-    const UpdateView view{update(child, space), child.M(), f_.runs.data() + child.runs_begin, child.runs,
-                          block_};
+    const UpdateView view{update(child, space), child.factor_M(), f_.runs.data() + child.runs_begin,
+                          child.runs, block_};
     kernels().add_update(view, row0, row1, col0, col1, X, ld);
   }
 }
@@ -177,9 +207,9 @@ void NativeBackend::factor_front(Index s, const BlockMatrix& A, Space& space) {
   const Front& front = f_.fronts[s];
   if ((failed_[s] = children_failed(s))) return;
   const Kernels& k = kernels();
-  const Panel L = panel(front);
+  const Panel L = whole_panel(front);
   const ConstPanel done{L.values, L.K, L.M};
-  const long K = front.K(), rows = front.padded_rows(), strips = L.strips();
+  const long K = front.K(), rows = front.factor_rows(), strips = L.strips();
   double* X = space.panel.data();
   for (long c0 = 0; c0 < K; c0 += kBlock) {
     const long c1 = std::min(K, c0 + kBlock), ld = rows - c0, strip = c0 / kStrip;
@@ -190,12 +220,13 @@ void NativeBackend::factor_front(Index s, const BlockMatrix& A, Space& space) {
     bad_[s] = k.factor(L, c0, c1, strips, X, ld, floor_.data() + static_cast<long>(block_) * front.first);
     if ((failed_[s] = bad_[s].column >= 0)) return;
   }
+  if (front.parent == -1) return;  // nobody takes an update
   double* U = update(front, space);
   const long first = L.pivot_strips(), block_strips = kBlock / kStrip;
   for (long j = 0; j < row_blocks(front); ++j) {
     const long begin = first + j * block_strips, col0 = begin * kStrip;
-    double* C = U + update_offset(front.M(), j);
-    const long ld = update_ld(front.M(), j);
+    double* C = U + update_offset(front.factor_M(), j);
+    const long ld = update_ld(front.factor_M(), j);
     k.multiply(done, begin, strips, begin, std::min(strips, begin + block_strips), 0, K, true, false, C, ld);
     add_children(front, col0, rows, col0, std::min(rows, col0 + kBlock), C, ld, space);
   }
@@ -203,7 +234,7 @@ void NativeBackend::factor_front(Index s, const BlockMatrix& A, Space& space) {
 
 void NativeBackend::factor_diagonal_tile(Index s, long j, const BlockMatrix& A, Space& space) {
   const Front& front = f_.fronts[s];
-  const Panel L = panel(front);
+  const Panel L = whole_panel(front);
   const auto [begin, end] = block_rows(front, j);
   const long c1 = std::min(front.K(), end);
   double* X = space.panel.data();
@@ -223,7 +254,7 @@ bool NativeBackend::has_failed(Index s) {
 }
 
 void NativeBackend::factor_tile(const Front& front, long i, long j, const BlockMatrix& A, Space& space) {
-  const Panel L = panel(front);
+  const Panel L = whole_panel(front);
   const auto [row0, row1] = block_rows(front, i);
   const auto [col0, col_end] = block_rows(front, j);
   const long col1 = std::min(front.K(), col_end);
@@ -240,8 +271,8 @@ void NativeBackend::update_tile(const Front& front, long i, long j, const Space&
   const long P = pivot_blocks(front);
   const auto [row0, row1] = block_rows(front, P + i);
   const auto [col0, col1] = block_rows(front, P + j);
-  const long ld = update_ld(front.M(), j);
-  double* C = update(front, space) + update_offset(front.M(), j) + (i - j) * kBlock;
+  const long ld = update_ld(front.factor_M(), j);
+  double* C = update(front, space) + update_offset(front.factor_M(), j) + (i - j) * kBlock;
   kernels().multiply(panel(front), row0 / kStrip, row1 / kStrip, col0 / kStrip, col1 / kStrip, 0, front.K(),
                      i == j, false, C, ld);
   add_children(front, row0, row1, col0, col1, C, ld, space);

@@ -66,11 +66,14 @@ struct NativeBackend::Sweep {
 void NativeBackend::sweep(const Columns& c, Part part) const {
   if (c.count() == 1) return sweep_one(c, part, false);
   const Course course(part);
-  const int lanes = static_cast<int>(round_up(c.count()));
+  const int lanes = static_cast<int>(round_up(c.count())), wide = kernels().register_lanes;
+  const int used = (static_cast<int>(c.count()) + wide - 1) / wide * wide;  // the others stand by
   reserve_work(lanes, 0);
   const Sweep sweep{*this, lanes, work_.data()};
-  const auto load = [&](Index begin, Index end) {
-    c.load(f_, course.input_ordered, begin, end, lanes, work_.data());
+  const auto load = [&](Index begin, Index end) {  // of fronts
+    c.load(f_, course.input_ordered, f_.fronts[begin].first,
+           f_.fronts[end - 1].first + f_.fronts[end - 1].pivots, lanes, work_.data());
+    for (Index s = begin; s < end; ++s) load_carried(c, s, lanes, work_.data());
   };
   const auto save = [&](Index begin, Index end) {
     c.save(f_, course.output_ordered, begin, end, lanes, work_.data());
@@ -85,23 +88,22 @@ void NativeBackend::sweep(const Columns& c, Part part) const {
   if (load_first)
     parallel_for(static_cast<std::ptrdiff_t>(units), grain, [&](std::ptrdiff_t u) {
       const Unit& unit = plan_.units[u];
-      const auto [begin, end] = positions(f_, unit);
-      load(begin, end);
+      load(unit.begin, unit.end);
       if (!course.forward) return;
-      sweep.clear_border(static_cast<std::size_t>(u), 0, lanes);
+      sweep.clear_border(static_cast<std::size_t>(u), 0, used);
       double* v = solve_scratch(space);
       for (Index s = unit.begin; s < unit.end; ++s) {
         if (s + 1 < unit.end) prefetch_panel(panel(f_.fronts[s + 1]));
-        sweep.forward(s, 0, lanes, v);
+        sweep.forward(s, 0, used, v);
       }
     });
 
-  for (const Index s : plan_.top) load(f_.fronts[s].first, f_.fronts[s].first + f_.fronts[s].pivots);
+  for (const Index s : plan_.top) load(s, s + 1);
   // Each lane goes its own way, so how many go together is free.
   const int sharers = grain == 1 ? threads() : 1;
-  const int width = static_cast<int>(round_up((lanes + sharers - 1) / sharers));
-  parallel_for((lanes + width - 1) / width, 1, [&](std::ptrdiff_t group) {
-    const int lane = static_cast<int>(group) * width, count = std::min(width, lanes - lane);
+  const int width = static_cast<int>(round_up((used + sharers - 1) / sharers));
+  parallel_for((used + width - 1) / width, 1, [&](std::ptrdiff_t group) {
+    const int lane = static_cast<int>(group) * width, count = std::min(width, used - lane);
     double* v = solve_scratch(space);
     const auto skipped = [&](Index s) { return f_.is_tail(s) && !course.tail; };
     for (std::size_t k = 0; course.forward && k < plan_.top.size(); ++k) {
@@ -120,12 +122,12 @@ void NativeBackend::sweep(const Columns& c, Part part) const {
     const Unit& unit = plan_.units[u];
     const auto [begin, end] = positions(f_, unit);
     if (course.backward) {
-      if (!load_first) load(begin, end);
-      sweep.fetch_border(static_cast<std::size_t>(u), 0, lanes);
+      if (!load_first) load(unit.begin, unit.end);
+      sweep.fetch_border(static_cast<std::size_t>(u), 0, used);
       double* v = solve_scratch(space);
       for (Index s = unit.end; s-- > unit.begin;) {
         if (s > unit.begin) prefetch_panel(panel(f_.fronts[s - 1]));
-        sweep.backward(s, 0, lanes, v);
+        sweep.backward(s, 0, used, v);
       }
     }
     save(begin, end);
@@ -160,13 +162,14 @@ void NativeBackend::solve_rounded(Eigen::Ref<VecX> b) const {
   sweep_one(c, Part::kAll, true);
 }
 
-void NativeBackend::extend_from_tail(const MatX& C, const MatX& Y, RowMatX& J, MatX& X) const {
+void NativeBackend::extend(const MatX& C, const MatX* Y, const MatX* T, Eigen::Index count, RowMatX& J,
+                           MatX& X) const {
   const std::lock_guard<std::mutex> lock(solving_);
   const Eigen::Index n = block_ * static_cast<Eigen::Index>(f_.order.size()), k = C.cols();
   J.resize(n, k);
-  X.resize(n, Y.cols());
-  for (Eigen::Index first = 0; first < k + Y.cols(); first += kMostLanes) {
-    const Eigen::Index last = std::min(first + kMostLanes, k + Y.cols());
+  X.resize(n, count);
+  for (Eigen::Index first = 0; first < k + count; first += kMostLanes) {
+    const Eigen::Index last = std::min(first + kMostLanes, k + count);
     Columns c;
     c.C = &C;
     c.J = &J;
@@ -174,11 +177,51 @@ void NativeBackend::extend_from_tail(const MatX& C, const MatX& Y, RowMatX& J, M
     c.extended = std::min(last, k) - c.first_extended;
     const Eigen::Index given = std::max(first, k) - k;
     c.given = last - first - c.extended;
-    c.in = Y.data() + given * n;
+    if (Y != nullptr) {
+      c.in = Y->data() + given * n;
+    } else {
+      c.carried = given;
+      c.T = T;
+    }
     c.out = X.data() + given * n;
     c.in_ld = c.out_ld = n;
     sweep(c, Part::kFromTail);
   }
+}
+
+void NativeBackend::extend_from_tail(const MatX& C, const MatX& Y, RowMatX& J, MatX& X) const {
+  extend(C, &Y, nullptr, Y.cols(), J, X);
+}
+
+void NativeBackend::extend_carried(const MatX& C, const MatX& T, RowMatX& J, MatX& X) const {
+  extend(C, nullptr, &T, T.cols(), J, X);
+}
+
+// The rows of the panel below those of the matrix are (L^-1 B)^T, column by column of L.
+void NativeBackend::load_carried(const Columns& columns, Index s, int lanes, double* x) const {
+  if (columns.carried < 0 || f_.is_tail(s)) return;
+  const Front& front = f_.fronts[s];
+  const ConstPanel L = panel(front);
+  x += static_cast<long>(block_) * front.first * lanes + columns.extended;
+  for (Eigen::Index i = 0; i < columns.given; ++i, ++x) {
+    const long row = front.M() + columns.carried + i;
+    const double* from = L.strip(L.pivot_strips() + row / kStrip) + row % kStrip;
+    for (long c = 0; c < L.K; ++c) x[c * lanes] = from[kStrip * c];
+  }
+}
+
+// Ltt times what is left in the panel of the tail.
+void NativeBackend::carried_to_tail(MatX& T) const {
+  if (f_.tail == 0) return;
+  const Front& front = f_.fronts.back();
+  const ConstPanel L = panel(front);
+  MatX Y(front.K(), T.cols());
+  for (Eigen::Index i = 0; i < T.cols(); ++i) {
+    const long row = front.M() + i;
+    const double* from = L.strip(L.pivot_strips() + row / kStrip) + row % kStrip;
+    for (long c = 0; c < L.K; ++c) Y(c, i) = from[kStrip * c];
+  }
+  T.noalias() = tail_factor() * Y;
 }
 
 void NativeBackend::reserve_work(int lanes, std::size_t more) const {
@@ -188,7 +231,7 @@ void NativeBackend::reserve_work(int lanes, std::size_t more) const {
   if (work_.size() < size) work_.resize(size);
 }
 
-void NativeBackend::tail_schur(MatX& S) const {
+MatX NativeBackend::tail_factor() const {
   const Eigen::Index t = block_ * static_cast<Eigen::Index>(f_.tail);
   MatX Ltt = MatX::Zero(t, t);
   if (t > 0) {
@@ -196,6 +239,11 @@ void NativeBackend::tail_schur(MatX& S) const {
     for (Eigen::Index r = 0; r < t; ++r)
       for (Eigen::Index c = 0; c <= r; ++c) Ltt(r, c) = L.strip(r / kStrip)[kStrip * c + r % kStrip];
   }
+  return Ltt;
+}
+
+void NativeBackend::tail_schur(MatX& S) const {
+  const MatX Ltt = tail_factor();
   S.noalias() = Ltt * Ltt.transpose();
 }
 

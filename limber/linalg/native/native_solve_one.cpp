@@ -112,6 +112,7 @@ struct NativeBackend::OneSweep {
     double* v = scratch();
     for (Index s = unit.end; s-- > unit.begin;) {
       if (s > unit.begin) prefetch_panel(panel(b.f_.fronts[s - 1]));
+      b.load_carried(c, s, 1, x);
       backward(s, v);
     }
     save(begin, end);
@@ -152,8 +153,10 @@ struct NativeBackend::OneSweep {
     if (task.kind == SolveTask::Kind::kUnit) return backward_unit(task.item);
     const Index s = b.plan_.top[task.item];
     const Front& front = b.f_.fronts[s];
-    if (task.kind == SolveTask::Kind::kFront || task.kind == SolveTask::Kind::kBegin)
+    if (task.kind == SolveTask::Kind::kFront || task.kind == SolveTask::Kind::kBegin) {
       fetch_border(item_of_top(task.item));
+      b.load_carried(c, s, 1, x);
+    }
     if (!skipped(s)) {
       const P L = panel(front);
       double* v = large_space(task.item);

@@ -39,6 +39,10 @@ struct NativeBackend::Columns {
   double* out = nullptr;
   Eigen::Index out_ld = 0;
   Eigen::Index given = 0;
+  // Instead of `in`: what went along with the factorisation, from the column `carried` on, and for rows of
+  // the tail T.
+  Eigen::Index carried = -1;
+  const MatX* T = nullptr;
 
   Eigen::Index count() const { return extended + given; }
 
@@ -55,6 +59,11 @@ struct NativeBackend::Columns {
           for (int a = 0; a < block; ++a)
             to[a * lanes + i] = (*C)(block * (k - head) + a, first_extended + i);
       to += extended;
+      if (carried >= 0) {  // and of the other rows load_carried()
+        for (Eigen::Index i = 0; k >= head && i < given; ++i)
+          for (int a = 0; a < block; ++a) to[a * lanes + i] = (*T)(block * (k - head) + a, carried + i);
+        continue;
+      }
       const double* from = in + block * static_cast<Eigen::Index>(ordered ? k : f.order[k]);
       for (Eigen::Index i = 0; i < given; ++i)
         for (int a = 0; a < block; ++a) to[a * lanes + i] = from[a + i * in_ld];

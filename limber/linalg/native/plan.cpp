@@ -61,8 +61,8 @@ void place_updates(Fronts& f, Plan& plan) {
       const bool stays = !plan.shares_update(f, s);
       if (stays) {
         memory.clear();
-        for (const Index a : live) memory.avoid(f.fronts[a].update, update_size(f.fronts[a].M()));
-        f.fronts[s].update = memory.place(update_size(f.fronts[s].M()));
+        for (const Index a : live) memory.avoid(f.fronts[a].update, update_size(f.fronts[a].factor_M()));
+        f.fronts[s].update = memory.place(update_size(f.fronts[s].factor_M()));
       }
       std::erase_if(live, [&](Index a) { return f.fronts[a].parent == s; });
       if (stays) live.push_back(s);
@@ -72,7 +72,7 @@ void place_updates(Fronts& f, Plan& plan) {
   for (Index s = 0; s < static_cast<Index>(f.fronts.size()); ++s) {
     const Front& front = f.fronts[s];
     const std::int64_t panel =
-        plan.tiled[s] ? kBlock * kBlock : front.padded_rows() * std::min(kBlock, front.padded_pivots());
+        plan.tiled[s] ? kBlock * kBlock : front.factor_rows() * std::min(kBlock, front.padded_pivots());
     plan.thread_panel = std::max(plan.thread_panel, panel);
   }
 }

@@ -44,7 +44,7 @@ struct Plan {
 
 // Row or column blocks of a tiled front: those of the pivots, then those of the rows below.
 inline long pivot_blocks(const Front& front) { return (front.K() + kBlock - 1) / kBlock; }
-inline long row_blocks(const Front& front) { return (round_up(front.M()) + kBlock - 1) / kBlock; }
+inline long row_blocks(const Front& front) { return (round_up(front.factor_M()) + kBlock - 1) / kBlock; }
 
 // Sets Front::update for updates that stay in a unit.
 Plan make_plan(Fronts& fronts);

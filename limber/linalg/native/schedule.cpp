@@ -108,7 +108,10 @@ class Builder {
         if (i > j) out_.graph.order(at(j, j), at(i, j));
         if (j > 0) out_.graph.order(at(i, j - 1), at(i, j));
       }
-    if (Q == 0) item.last = {at(P - 1, P - 1)};
+    if (f_.fronts[s].parent == -1) {  // nobody takes an update
+      for (long i = Q == 0 ? P - 1 : P; i < P + Q; ++i) item.last.push_back(at(i, P - 1));
+      return;
+    }
     for (long j = P; j < P + Q; ++j)
       for (long i = j; i < P + Q; ++i) {
         const Index task = add(Task::Kind::kUpdate, s, i - P, j - P, product * static_cast<double>(P));
@@ -143,9 +146,9 @@ class Builder {
         const Index up = f_.fronts[a].parent;
         const bool below = item.unit == -1 && up >= front.subtree && up < s;
         if (!below && item_of_[up] >= item.gate)
-          memory.avoid(f_.fronts[a].update, update_size(f_.fronts[a].M()));
+          memory.avoid(f_.fronts[a].update, update_size(f_.fronts[a].factor_M()));
       }
-      front.update = memory.place(update_size(front.M()));
+      front.update = memory.place(update_size(front.factor_M()));
       front.shared = true;
       placed.push_back(s);
     }

@@ -177,14 +177,18 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const Cont
     }
     loads_.col(1) = -known_;
   }
-  if (!factored_) {
+  {
+    auto phase = clock.phase("solve");
+    for (Part& part : parts_) begin_sweep(dynamic, part);
+    gather_loads(true);
+  }
+  if (!factored_) {  // and the forward half of the solve with it
     auto phase = clock.phase("factor");
     if (!factor()) return false;
   }
   {
     auto phase = clock.phase("solve");
-    for (Part& part : parts_) begin_sweep(dynamic, part);
-    condense_loads(true);
+    for (Part& part : parts_) condense_loads(part);
     unknowns = 0;
     new_modes = modes_from_old = 0;
     motions_.resize(loads_.rows(), loads_.cols());
@@ -193,19 +197,16 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const Cont
       CondensedPiece& piece = pieces_[p];
       split_tail(dynamic, part, piece);
       if (scripted)
-        piece.k_w.noalias() = -part.C.transpose() * part.loads.col(1).tail(part.C.rows());
+        piece.k_w.noalias() = -part.C.transpose() * part.at_tail.col(1);
       else
         piece.k_w.setZero(part.C.cols());
       piece.twists = 0;
       // Pulled by a link that moves, dynamic nodes that stand still are pulled through the body.
-      if (twists > 0)
-        pulled_ = -part.C.transpose() *
-                  part.loads.middleCols(loads_.cols() - twists, twists).bottomRows(part.C.rows());
+      if (twists > 0) pulled_ = -part.C.transpose() * part.at_tail.middleCols(loads_.cols() - twists, twists);
       place_inactive(part);
       // Where there are modes only, J is all theirs.
       RowMatX none;
-      part.solver.extend_from_tail(
-          part.C, part.loads, part.C.cols() > 0 || part.choice.count == 0 ? piece.J : none, part.motions);
+      extend(part.C, part.C.cols() > 0 || part.choice.count == 0 ? piece.J : none, part.motions, part);
     }
   }
   if (has_modes()) {
@@ -341,8 +342,10 @@ FactorStatus Condensation::factor(Part& part, double mean) {
   }
   if (bodies_) bodies_->add_stiffness(made_of_.fixed, K);
   int shifted = 0;
+  part.solver.carry(pattern(part), static_cast<Index>(part.loads.cols()));
+  part.carried = true;
   const FactorStatus status = factor_with_shift(
-      {&K}, mean, part.mass, [&] { return part.solver.factor(K); }, shifted);
+      {&K}, mean, part.mass, [&] { return part.solver.factor(K, part.loads); }, shifted);
   shifts += shifted;
   return status;
 }
@@ -449,7 +452,7 @@ VecX Condensation::restrict_stiffness_times(const VecX& u) const {
 }
 
 // Degrees of freedom that are held carry no load of their own. With `sweep` the modes' vectors go along.
-void Condensation::condense_loads(bool sweep) {
+void Condensation::gather_loads(bool sweep) {
   for (Eigen::Index c = 0; c < loads_.cols(); ++c)
     for (Eigen::Index d = 0; d < loads_.rows(); ++d)
       if (made_of_.fixed[static_cast<std::size_t>(d)]) loads_(d, c) = 0;
@@ -459,14 +462,23 @@ void Condensation::condense_loads(bool sweep) {
     part.loads.leftCols(n) = gather(part, loads_);
     parallel_ranges(vectors, 1,
                     [&](std::ptrdiff_t c, std::ptrdiff_t) { part.loads.col(n + c) = part.sweep.col(c); });
+    part.carried = false;
+  }
+}
+
+void Condensation::condense_loads(Part& part) {
+  if (part.carried) {
+    part.at_tail = part.solver.carried_to_tail();
+  } else {
     part.solver.condense_to_tail(part.loads);
+    part.at_tail = part.loads.bottomRows(part.schur.rows());
   }
 }
 
 // The motion of the tail under its condensed loads: dynamic nodes stand still, the others go to their
 // equilibrium, in their own small system.
 void Condensation::place_inactive(Part& part) {
-  auto tail = part.loads.bottomRows(part.schur.rows());
+  MatX& tail = part.at_tail;
   if (part.inactive.empty()) {
     tail.setZero();
     return;
@@ -476,14 +488,22 @@ void Condensation::place_inactive(Part& part) {
   tail(part.inactive, Eigen::all) = quasistatic;
 }
 
+// J of the tail motions C, and how all nodes move under the loads.
+void Condensation::extend(const MatX& C, RowMatX& J, MatX& motions, Part& part) {
+  if (part.carried) return part.solver.extend_carried(C, part.at_tail, J, motions);
+  part.loads.bottomRows(part.at_tail.rows()) = part.at_tail;
+  part.solver.extend_from_tail(C, part.loads, J, motions);
+}
+
 void Condensation::solve_quasistatic(VecX& b) {
   loads_ = b;
-  condense_loads(false);
+  gather_loads(false);
   motions_.resize(loads_.rows(), 1);
   RowMatX none;
   for (Part& part : parts_) {
+    condense_loads(part);
     place_inactive(part);
-    part.solver.extend_from_tail(MatX(part.schur.rows(), 0), part.loads, none, part.motions);
+    extend(MatX(part.schur.rows(), 0), none, part.motions, part);
     leave_out_modes(part);
     scatter(part, part.motions, motions_);
   }

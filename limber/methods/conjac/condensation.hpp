@@ -138,7 +138,9 @@ class Condensation {
     MatX schur;                           // of its representative nodes, 3t x 3t
     MatX C;  // 3t x r: the tail's motion for unit motions of the dynamic degrees of freedom
     DenseCholesky<Eigen::Dynamic> schur_inactive;
-    MatX loads, motions;  // right-hand sides and solutions of a pass
+    MatX loads, motions;   // right-hand sides and solutions of a pass
+    MatX at_tail;          // what the loads amount to for the tail, and then how that moves under them
+    bool carried = false;  // loads went along with the factorisation: what it left of them is in the factor
     ModeChoice choice;
     PieceModes modes;
     MatX sweep;                              // M times the vectors that are swept in this pass
@@ -152,10 +154,15 @@ class Condensation {
   void scatter(const Part& part, const MatX& y, MatX& x) const;
   bool factor();
   FactorStatus factor(Part& part, double mean);
+  const BlockPattern& pattern(const Part& part) const {
+    return part.blocks.empty() ? *model_.pattern : *part.K.pattern;
+  }
   void split_tail(const std::vector<std::uint8_t>& dynamic, Part& part, CondensedPiece& piece);
   void project(const Part& part, const VecX& force, const VecX& v, CondensedPiece& piece) const;
-  void condense_loads(bool sweep);
+  void gather_loads(bool sweep);
+  static void condense_loads(Part& part);
   static void place_inactive(Part& part);
+  static void extend(const MatX& C, RowMatX& J, MatX& motions, Part& part);
   void solve_part(Part& part, MatX& B) const;
   std::vector<std::uint8_t> quasistatic(const std::vector<std::uint8_t>& dynamic, const Part& part) const;
   void begin_sweep(const std::vector<std::uint8_t>& dynamic, Part& part) const;

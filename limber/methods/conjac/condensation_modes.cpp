@@ -17,10 +17,11 @@ void Condensation::solve_part(Part& part, MatX& B) const {
       if (made_of_.fixed[3 * static_cast<std::size_t>(part.nodes[i]) + k])
         B.row(static_cast<Eigen::Index>(3 * i + k)).setZero();
   part.loads = std::move(B);
-  part.solver.condense_to_tail(part.loads);
+  part.carried = false;
+  condense_loads(part);
   place_inactive(part);
   RowMatX none;
-  part.solver.extend_from_tail(MatX(part.schur.rows(), 0), part.loads, none, B);
+  extend(MatX(part.schur.rows(), 0), none, B, part);
 }
 
 // Which degrees of freedom of a piece are neither held nor dynamic: 3 for each of its nodes.

@@ -28,8 +28,8 @@ std::pair<MatX, MatX> ritz_matrices(const VecX& mass, const Eigen::Ref<const Mat
     const auto y = Y.middleRows(begin, end - begin);
     const MatX my = mass.segment(begin, end - begin).asDiagonal() * y;
     auto& [a, b] = part[static_cast<std::size_t>(begin / kModeRows)];
-    a.noalias() = y.transpose() * MZ.middleRows(begin, end - begin);
-    b.noalias() = y.transpose() * my;
+    a = rows_product(y, MZ.middleRows(begin, end - begin));
+    b = rows_product(y, my);
   });
   std::pair<MatX, MatX> sum{MatX::Zero(Y.cols(), Y.cols()), MatX::Zero(Y.cols(), Y.cols())};
   for (const auto& [a, b] : part) {
@@ -69,8 +69,8 @@ bool rotate_to_modes(const VecX& mass, const Eigen::Ref<const MatX>& MZ, const E
   modes.pull.resize(Y.rows(), modes.count);
   parallel_ranges(Y.rows(), kModeRows, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
     const Eigen::Index rows = end - begin;
-    modes.shapes.block(begin, 0, rows, Q.cols()).noalias() = Y.middleRows(begin, rows) * Q;
-    modes.pull.middleRows(begin, rows).noalias() = MZ.middleRows(begin, rows) * Q.leftCols(modes.count);
+    multiply_rows(Y.middleRows(begin, rows), Q, modes.shapes.block(begin, 0, rows, Q.cols()));
+    multiply_rows(MZ.middleRows(begin, rows), Q.leftCols(modes.count), modes.pull.middleRows(begin, rows));
   });
   return true;
 }

@@ -37,6 +37,7 @@ class Vanilla final : public Stepper {
   Vanilla(const Model& model, const VanillaOptions& options)
       : beta_(options.beta), solver_({model.scene->solver, model.scene->ordering}) {
     solver_.analyze(*model.pattern);
+    solver_.carry(*model.pattern, 1);
     eliminator_.emplace(*model.pattern);
     if (model.articulation) links_.emplace(model);
     link_contact_ = LinkContact::make(model);
@@ -73,13 +74,12 @@ class Vanilla final : public Stepper {
       }
       {
         auto phase = clock_.phase("factor");
-        const FactorStatus status = solver_.factor(system_.K);
+        const FactorStatus status = solver_.factor(system_.K, rhs_);
         if (!status.ok) return fail(report, bad_pivot(status));
       }
       {
         auto phase = clock_.phase("solve");
-        state.v = rhs_;
-        solver_.solve(state.v);
+        state.v = solver_.solve_carried();
         restore_fixed(in, state.v);
         if (links_) solve_links(model, in, state);
       }

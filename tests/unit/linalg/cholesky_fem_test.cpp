@@ -87,9 +87,10 @@ TEST(CholeskyFem, SameBitsForAnyThreadCount) {
   const Eigen::Index n = 3 * A.pattern->n;
   const std::vector<Index> tail{0, 100, 1500, 3000};
   std::vector<double> L;
-  MatX many;
+  MatX many, carried;
   RowMatX J;
   VecX one;
+  const MatX loads = MatX::Random(n, 9);
   for (const int threads : {1, 2, 4, 8}) {
     set_threads(threads);
     Cholesky chol({"native", "metis"});
@@ -102,8 +103,16 @@ TEST(CholeskyFem, SameBitsForAnyThreadCount) {
     chol.extend_from_tail(MatX::Ones(12, 12), none, E, empty);
     VecX x = VecX::Ones(n);
     chol.solve(x);
+    Cholesky along({"native", "metis"});
+    along.analyze(*A.pattern, tail);
+    along.carry(*A.pattern, 9 + threads);  // the room makes no difference
+    ASSERT_TRUE(along.factor(A, loads).ok);
+    MatX W;
+    RowMatX unused;
+    along.extend_carried(MatX(12, 0), MatX::Ones(12, 9), unused, W);
     const auto values = chol.factor_values();
     if (threads == 1) {
+      carried = W;
       L.assign(values.begin(), values.end());
       many = X;
       J = E;
@@ -112,6 +121,7 @@ TEST(CholeskyFem, SameBitsForAnyThreadCount) {
     }
     EXPECT_TRUE(std::equal(L.begin(), L.end(), values.begin(), values.end())) << threads;
     EXPECT_EQ(X, many) << threads;
+    EXPECT_EQ(W, carried) << threads;
     EXPECT_EQ(E, J) << threads;
     EXPECT_EQ(x, one) << threads;
   }

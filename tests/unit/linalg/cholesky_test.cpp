@@ -100,6 +100,43 @@ TEST_P(CholeskyOf, TailHoldsTheSchurComplementAndTheCondensation) {
   }
 }
 
+TEST_P(CholeskyOf, RightHandSidesGoAlongWithTheFactorisation) {
+  for (const std::vector<Index>& tail : {std::vector<Index>{}, {17, 3, 59, 58, 20}}) {
+    const BlockMatrix A = test::random_spd(test::random_pattern(60, 130, 4), 5);
+    const MatX D = test::dense(A);
+    const auto t = static_cast<Eigen::Index>(3 * tail.size());
+    Cholesky plain(options()), chol(options());
+    plain.analyze(*A.pattern, tail);
+    ASSERT_TRUE(plain.factor(A).ok);
+    chol.analyze(*A.pattern, tail);
+    MatX X, expected;
+    RowMatX J, unused;
+    for (const auto& [extended, given] : {std::pair{0, 1}, {6, 2}, {0, 9}, {20, 20}, {3, 40}, {0, 1}}) {
+      if (tail.empty() && extended > 0) continue;
+      chol.carry(*A.pattern, given);
+      const MatX B = MatX::Random(180, given), C = MatX::Random(t, extended), moved = MatX::Random(t, given);
+      ASSERT_TRUE(chol.factor(A, B).ok);
+      MatX Y = B;
+      plain.condense_to_tail(Y);
+      EXPECT_LE((chol.carried_to_tail() - Y.bottomRows(t)).norm(), 1e-12 * B.norm());
+      Y.bottomRows(t) = moved;
+      plain.extend_from_tail(C, Y, unused, expected);
+      chol.extend_carried(C, moved, J, X);
+      EXPECT_LE((X - expected).norm(), 1e-12 * expected.norm());
+      EXPECT_EQ(J, unused);  // the factor itself is the same
+      if (tail.empty()) {
+        EXPECT_LE((D * chol.solve_carried() - B).norm(), 1e-11 * B.norm());
+      }
+      VecX x = B.col(0), y = x;  // and solves as ever
+      chol.solve(x);
+      plain.solve(y);
+      EXPECT_EQ(x, y);
+    }
+    EXPECT_THROW((void)chol.factor(A, MatX::Zero(180, 41)), Error);
+    EXPECT_THROW((void)chol.factor(A, MatX::Zero(179, 1)), Error);
+  }
+}
+
 TEST_P(CholeskyOf, NamesTheNodeOfABadPivot) {
   BlockMatrix A = test::random_spd(test::random_pattern(50, 110, 8), 9);
   Cholesky chol(options());
