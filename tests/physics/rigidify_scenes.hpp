@@ -27,6 +27,7 @@ inline nlohmann::json rigidify_json(double tau_rigid, double ratio = 10) {
           {"predict_every", 1},
           {"grow_every", 1},
           {"least_share", 0.0},
+          {"never_slower", false},
           {"sleep", true},
           {"body_contact", false},
           {"contact", "penalty"},

@@ -24,7 +24,9 @@ struct RigidifyMemory {
   VecX load;  // forces of script and contact at the last quick solve, turned with the piece [N]
   std::vector<std::uint8_t>
       asleep;  // of every object: `load` is that of a quick solve that found nothing to free
-  std::vector<std::uint8_t> alone;  // of every object: it is rigid as a whole and touches itself nowhere
+  std::vector<std::uint8_t> alone;    // of every object: it is rigid as a whole and touches itself nowhere
+  std::vector<double> credit;         // of every object: steps that pieces may still cost it (rigidify.cpp)
+  std::vector<std::uint8_t> waiting;  // of every object: it has to earn what growing costs
   // Contact between bodies. Of every object: it is rigid, and stays where its pairs were looked for (`seen`,
   // 3n [m]); and the pairs of two such objects, three numbers each: site, piece and face of BodySurfaces.
   std::vector<std::uint8_t> still;
@@ -46,6 +48,8 @@ struct RigidifyMemory {
     visitor("load", m.load);
     visitor("asleep", m.asleep);
     visitor("alone", m.alone);
+    visitor("credit", m.credit);
+    visitor("waiting", m.waiting);
     visitor("still", m.still);
     visitor("seen", m.seen);
     visitor("still_pairs", m.still_pairs);

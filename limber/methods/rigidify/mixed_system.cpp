@@ -11,8 +11,10 @@
 
 namespace limber::rigidify {
 
-MixedSystem::MixedSystem(const Model& model)
+MixedSystem::MixedSystem(const Model& model, Economy economy)
     : model_(model),
+      by_object_(economy == Economy::kAll && model.pieces.size() > 1),
+      by_change_(economy == Economy::kAll),
       plane_node_(at(model.nodes()), 0),
       objects_(model.pieces.size()),
       mesh_island_(std::make_shared<Island>(model)),
@@ -41,6 +43,7 @@ MixedSystem::MixedSystem(const Model& model)
   none.node.assign(at(model.nodes()), -1);
   element_piece_.assign(1, 0);  // not the mask below
   set_pieces(none);
+  if (by_object_) prepare();
 }
 
 // Its elastic elements, if they are not those that it has.
@@ -80,6 +83,10 @@ void MixedSystem::update_object(Object& o, const PieceAssignment& a) {
     return;
   }
   if (!o.all.elements) o.all = fem::make_plan(*model_.elements, o.elements);
+  if (o.list.size() == o.elements.size()) {
+    o.plan = o.all;
+    return;
+  }
   o.plan = fem::make_plan(*o.all.elements, own);
   for (Index& i : o.plan.nodes) i = o.all.nodes[at(i)];
 }
@@ -90,7 +97,7 @@ void MixedSystem::set_pieces(const PieceAssignment& a) {
   node_piece_ = a.node;
   held_ = a.held;
   stale_ = true;
-  whole_ = held_.empty();
+  whole_ = held_.empty() && !by_object_;
   list_.clear();
   piece_block_.assign(held_.size(), -1);
   plane_piece_.assign(held_.size(), 0);
@@ -114,7 +121,9 @@ void MixedSystem::set_pieces(const PieceAssignment& a) {
     update_object(o, a);
     list_.insert(list_.end(), o.list.begin(), o.list.end());
     o.begin = blocks_;
-    for (const Index i : o.order) {
+    // Without pieces blocks are those of the plan, so that the object's K is its matrix.
+    const bool elastic = o.held.empty() && o.plan.nodes.size() == o.order.size();
+    for (const Index i : elastic ? o.plan.nodes : o.order) {
       const std::int32_t j = node_piece_[at(i)];
       if (j >= 0 && last[at(j)] != position_[at(i)]) continue;
       const Index count = j < 0 ? 1 : 2;
@@ -153,6 +162,7 @@ const MixedSystem::Elastic& MixedSystem::assemble(const VecX& x, std::span<const
   elastic_ = {};
   for (const std::shared_ptr<Island>& island : islands_) {
     island->changed = true;
+    island->anew = true;
     island->formed.clear();
   }
   if (whole_) {

@@ -5,9 +5,11 @@
 // nodes stood. So a new mask needs no new ordering, and elastic nodes fill no more than they do in the whole
 // mesh.
 //
-// Once anything is rigid, objects that touch nobody are systems of their own (islands), and objects between
-// which there are contacts form one together: another mask or another contact costs an analysis of its island
-// alone, and when contacts open and close within a step, only islands in which one did are factored again.
+// Objects that touch nobody are systems of their own (islands), and objects between which there are contacts
+// form one together: another mask or another contact costs an analysis of its island alone, and when contacts
+// open and close within a step, only islands in which one did are solved again, with the factor that they
+// have where few did. A system with one island for the whole mesh as long as nothing is rigid, and no
+// corrections, is the one of `vanilla`.
 #pragma once
 
 #include <limber/fem/dof.hpp>
@@ -26,7 +28,9 @@ namespace limber::rigidify {
 
 class MixedSystem {
  public:
-  explicit MixedSystem(const Model& model);
+  // kNone: with nothing rigid, one system for the whole mesh, and none is corrected.
+  enum class Economy { kNone, kAll };
+  explicit MixedSystem(const Model& model, Economy economy = Economy::kAll);
 
   // New unknowns. Nothing happens when they are those that it has.
   void set_pieces(const PieceAssignment& assignment);
@@ -35,7 +39,6 @@ class MixedSystem {
 
   const std::vector<Index>& order() const { return order_; }  // of elimination of the whole mesh
   Index blocks() const { return blocks_; }
-  bool whole() const { return whole_; }                                 // no rigid piece: blocks are nodes
   const std::vector<Index>& elastic_elements() const { return list_; }  // object by object
 
   // What the elastic elements amount to at x; assemble() has their K as well.
@@ -61,6 +64,14 @@ class MixedSystem {
   // touch() names.
   void form(double m, double k, const VecX& x, std::span<const RigidPiece> pieces, bool keep);
   void touch(Index node);
+  // The same where a spring s (w·v)² / 2 has come to the matrix that was factored, or gone (s < 0), in which
+  // w·v is the sum of the nodes' weights times d·v: while few have, the island's next solve corrects what the
+  // factor gives (Woodbury) and nothing is formed or factored. Nodes of several islands: false, and nothing
+  // is noted.
+  bool change_spring(std::span<const Index> nodes, std::span<const double> weights, const Vec3& d, double s,
+                     const VecX& x, std::span<const RigidPiece> pieces);
+  // Whether the island's changes are few enough for that; others are formed anew.
+  bool corrects(Index node) { return corrects(island_of(node)); }
   // What nodes with the known velocities `v` (those of driven pieces, 3n; zero elsewhere) take from the
   // right-hand side: k Gᵀ K v, with the K of the last assemble(). Before form().
   VecX known_drag(double k, const VecX& v, const VecX& x, std::span<const RigidPiece> pieces) const;
@@ -84,14 +95,22 @@ class MixedSystem {
   void set_fixed(const StepInput& in);
   void impose_fixed(VecX& u) const;
   [[nodiscard]] FactorStatus factor_held();
-  // u = A^-1 rhs in the islands that were factored last; elsewhere u stays what it is.
-  void solve_factored(const VecX& rhs, VecX& u);
+  // u = A^-1 rhs in the islands that were factored last, or are corrected; elsewhere u stays what it is.
+  // False: a correction lost its digits, and its island is to be formed and factored.
+  [[nodiscard]] bool solve_factored(const VecX& rhs, VecX& u);
   void solve(VecX& b) const;
   void solve_many(Eigen::Ref<MatX> B) const;
   const std::vector<std::uint8_t>& fixed() const { return fixed_; }  // of the unknowns, after factor()
   // A u with the rows of held degrees of freedom, of which factor() keeps a copy if it is asked to.
   void keep_whole() { keeps_whole_ = true; }
   VecX times_whole(const VecX& u) const;
+
+  // About what things take [ns], by counts alone, so that who decides by them decides the same in every run:
+  // a step of an object with nothing rigid; of the same with the pieces that it has (after prepare()); and
+  // another mask of it, if all of it were elastic.
+  double full_cost(std::size_t object) const;
+  double present_cost(std::size_t object) const;
+  double mask_cost(std::size_t object) const;
 
   Index piece_block(std::size_t piece) const { return piece_block_[piece]; }  // -1: held
   Index node_block(Index i) const { return node_block_[at(i)]; }              // -1: of a held piece
@@ -100,6 +119,7 @@ class MixedSystem {
   Index free_unknowns() const;
   long analyses() const { return analyses_; }
   long factorizations() const { return factorizations_; }  // of islands
+  long corrections() const { return corrections_; }        // solves of islands with changed springs
   std::size_t islands() const { return islands_.size(); }
   const BlockMatrix& matrix() const { return islands_.front()->A; }  // of the first island
   const std::vector<std::uint8_t>& plane_nodes() const { return plane_node_; }
@@ -112,18 +132,30 @@ class MixedSystem {
     Index source = 0;         // which of the island's objects has K
     bool turns_i = false, turns_j = false, transposed = false, twice = false;
   };
+  struct Island;
   // An object: its elements, and those of them that are elastic.
   struct Object {
-    std::vector<Index> elements;     // ascending
-    std::vector<Index> order;        // its nodes, in the order of elimination
-    fem::Plan all;                   // of its elements; none yet, or not needed: it is the whole mesh
-    std::vector<std::int32_t> mask;  // of its elements: pieces, numbered in the object; -1: elastic
-    std::vector<std::uint8_t> held;  // of these pieces
-    long version = 0;                // of the mask: no two are the same
-    std::vector<Index> list;         // elastic elements of the mesh
-    fem::Plan plan;                  // of them, with the mesh's nodes
+    std::vector<Index> elements;      // ascending
+    std::vector<Index> order;         // its nodes, in the order of elimination
+    fem::Plan all;                    // of its elements; none yet, or not needed: it is the whole mesh
+    std::shared_ptr<Island> elastic;  // with no piece and no contact: analysed once
+    std::vector<std::int32_t> mask;   // of its elements: pieces, numbered in the object; -1: elastic
+    std::vector<std::uint8_t> held;   // of these pieces
+    long version = 0;                 // of the mask: no two are the same
+    std::vector<Index> list;          // elastic elements of the mesh
+    fem::Plan plan;                   // of them, with the mesh's nodes
     fem::Assembled assembled;
     Index begin = 0, end = 0;  // its blocks
+  };
+  // A row of the unknowns: at most two blocks for each of four nodes.
+  struct SparseRow {
+    std::array<Index, 8> block{};
+    std::array<Vec3, 8> value{};
+    std::size_t count = 0;
+  };
+  struct Change {
+    SparseRow w;
+    double s = 0;
   };
   struct Island {
     explicit Island(const Model& model) : solver({model.scene->solver, model.scene->ordering}) {}
@@ -131,6 +163,7 @@ class MixedSystem {
     std::vector<Index> objects;
     std::vector<long> versions;
     std::vector<std::array<Index, 4>> couplings;
+    bool bare = false;  // one object without piece and contact: blocks are those of its plan
     Index blocks = 0;
     std::vector<Index> start;  // of each object: its first block here
     std::shared_ptr<const BlockPattern> pattern;
@@ -141,13 +174,20 @@ class MixedSystem {
     BlockMatrix all_rows;        // A before held degrees of freedom were taken out, if that is kept
     std::optional<fem::DofEliminator> eliminator;
     Cholesky solver;
-    bool changed = true;  // to be factored
+    bool changed = true;          // to be solved
+    bool anew = true;             // to be factored, whatever has changed
+    std::vector<Change> changes;  // of the springs, since it was factored
+    VecX known;                   // what held degrees of freedom took from the right-hand side then
   };
   bool plain() const { return whole_ && couplings_.empty(); }  // A has the pattern of the mesh
   void update_object(Object& object, const PieceAssignment& a);
   void make_islands();
   void make_pattern(Island& island);
+  void analyze(Island& island);
   void form_island(Island& island, double m, double k, const VecX& x, std::span<const RigidPiece> pieces);
+  bool corrects(const Island& island) const;
+  void hold_corrected(const Island& island, VecX& rhs) const;
+  bool solve_corrected(Island& island, VecX& own);
   FactorStatus factor_island(Island& island, VecX* rhs);
   Island& island_of(Index node) { return *islands_[at(island_of_[at(model_.piece_of_node[at(node)])])]; }
   // Calls visit(first block of the system, first block of the island, count) for an island's stretches.
@@ -167,18 +207,19 @@ class MixedSystem {
   }
 
   const Model& model_;
+  const bool by_object_, by_change_;
   std::vector<std::uint8_t> plane_node_;
   std::vector<Index> order_;     // of elimination of the whole mesh
   std::vector<Index> position_;  // of nodes in it
   std::vector<Object> objects_;
-  long versions_ = 0, analyses_ = 0, factorizations_ = 0;
+  long versions_ = 0, analyses_ = 0, factorizations_ = 0, corrections_ = 0;
   std::vector<std::int32_t> element_piece_, node_piece_;
   std::vector<std::uint8_t> held_;
   std::vector<std::uint8_t> plane_piece_;
   std::vector<Index> node_block_, piece_block_;
   std::vector<Index> place_;  // of blocks: position of their node, or of the last of their piece
   std::vector<Index> list_;   // elastic elements
-  bool whole_ = true;
+  bool whole_ = true;         // blocks are the mesh's nodes, in one system
   bool keeps_whole_ = false;
   bool stale_ = true;  // islands are not those of the unknowns
   Index blocks_ = 0;

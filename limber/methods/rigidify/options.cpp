@@ -19,6 +19,7 @@ constexpr Entry kRigidifyEntries[] = {
     {.path = "/method[rigidify]/predict_every", .type = Type::kInteger, .fallback = "4", .range = ranges::within(1, 1000), .text = "What must become elastic is looked for in every so many steps, and in each step that brings an object new loads."},
     {.path = "/method[rigidify]/grow_every", .type = Type::kInteger, .fallback = "4", .range = ranges::within(1, 1000), .text = "Rigid pieces take up new elements in every so many steps; they give them away at once."},
     {.path = "/method[rigidify]/least_share", .type = Type::kNumber, .fallback = "0.4", .range = ranges::within(0, 1), .text = "An object of whose nodes less than this share would be rigid stays elastic: so little costs more than it brings."},
+    {.path = "/method[rigidify]/never_slower", .type = Type::kBoolean, .fallback = "true", .text = "Pieces cost no object more than a few steps in a hundred beyond what they save: those that do not pay stay elastic."},
     {.path = "/method[rigidify]/sleep", .type = Type::kBoolean, .fallback = "true", .text = "No prediction for objects that are rigid as a whole and whose loads have not changed since the last one."},
     {.path = "/method[rigidify]/body_contact", .type = Type::kBoolean, .fallback = "false", .text = "Bodies touch each other and themselves."},
     {.path = "/method[rigidify]/contact", .type = Type::kEnum, .fallback = "\"penalty\"", .values = "penalty pgs", .text = "penalty: springs with friction that holds on; pgs: impulses by projected Gauss-Seidel, as in the paper."},
@@ -70,6 +71,7 @@ rigidify::RigidifyOptions rigidify::RigidifyOptions::read(const nlohmann::json& 
   out.predict_every = o.at("predict_every");
   out.regrow = o.at("grow_every");
   out.least_share = o.at("least_share");
+  out.never_slower = o.at("never_slower");
   out.sleep = o.at("sleep");
   out.body_contact = o.at("body_contact");
   out.pgs = o.at("contact") == "pgs";

@@ -17,6 +17,7 @@ struct RigidifyOptions {
   int predict_every = 4;     // an object without new loads is predicted in every so many steps
   int regrow = 4;            // pieces grow in every so many steps only; they give way at once
   double least_share = 0.4;  // of an object's nodes: less is not made rigid
+  bool never_slower = true;  // pieces that do not pay for their masks stay elastic
   bool sleep = true;
   bool body_contact = false;
   bool pgs = false;          // "contact": "pgs"; else penalty springs

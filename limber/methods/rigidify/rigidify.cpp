@@ -30,11 +30,21 @@ constexpr double kAsleep = 0.05;
 // Steps between looks at strain rates while nothing is rigid.
 constexpr std::int32_t kLookEvery = 4;
 constexpr std::size_t kSample = 8;  // one element of so many is looked at first
+// What pieces cost is paid in advance, so that nothing is ever much slower for them: an object has a credit
+// of steps (full ones, of its own). A new mask takes from it, and pieces give back what they save. Without
+// pieces it earns kEarn a step. What it cannot pay is not done: pieces do not grow, and those that would have
+// to shrink go altogether, which costs no analysis. So 100 steps lose 1 + 100 kEarn steps at most.
+constexpr double kMostCredit = 1, kEarn = 0.005;
+constexpr double kPredictElement = 100;  // [ns], beside those of MixedSystem's costs
 
 class Rigidify final : public Stepper {
  public:
   Rigidify(const Model& model, const RigidifyOptions& options)
-      : options_(options), mesh_(model), system_(model), contact_(model, options), newton_(model, options) {
+      : options_(options),
+        mesh_(model),
+        system_(model, options.tau_rigid > 0 ? MixedSystem::Economy::kAll : MixedSystem::Economy::kNone),
+        contact_(model, options),
+        newton_(model, options) {
     if (options.tau_rigid > 0) {
       quick_.emplace(model, mesh_, system_.order());
       for (const std::vector<Index>& elements : mesh_.object_elements)
@@ -95,6 +105,7 @@ class Rigidify final : public Stepper {
       auto phase = clock_.phase("strain rates");
       watch_strain(x0, state, in.h, memory);
     }
+    settle_credit(memory);
     memory.hold = holds_.kind;
     memory.force = in.force;
     memory.activation = in.activation;
@@ -138,6 +149,12 @@ class Rigidify final : public Stepper {
     if (size(m->asleep) != size(model.pieces))
       return wrong_size("asleep", size(m->asleep), size(model.pieces));
     if (size(m->alone) != size(model.pieces)) return wrong_size("alone", size(m->alone), size(model.pieces));
+    if (size(m->credit) != size(model.pieces))
+      return wrong_size("credit", size(m->credit), size(model.pieces));
+    if (size(m->waiting) != size(model.pieces))
+      return wrong_size("waiting", size(m->waiting), size(model.pieces));
+    for (const double credit : m->credit)
+      if (!std::isfinite(credit)) return "\"credit\" has a number that is not finite";
     if (m->activation.size() != model.activations.size())
       return wrong_size("activation", size(m->activation), size(model.activations));
     if (m->piece_state.size() % kPieceNumbers != 0)
@@ -171,10 +188,13 @@ class Rigidify final : public Stepper {
       memory.activation.assign(model.activations.size(), 0.0);
       memory.asleep.assign(model.pieces.size(), 0);
       memory.alone.assign(model.pieces.size(), 0);
+      memory.credit.assign(model.pieces.size(), kMostCredit);
+      memory.waiting.assign(model.pieces.size(), 0);
     }
     // What a frame shows follows from its own step, after a restart too.
     rate_.assign(memory.piece.size(), 0.0);
     elastic_count_ = rigid_count_ = {};
+    predicted_.assign(model.pieces.size(), 0);
     if (memory.piece != assignment_.element) assignment_ = pieces_of(mesh_, memory, model.nodes());
     pieces_ = load_pieces(memory);
   }
@@ -195,6 +215,31 @@ class Rigidify final : public Stepper {
     contact_.leave_alone(memory.alone);
   }
 
+  // What a mask costs an object in full steps if so many of its elements are rigid; and whether it can pay.
+  double mask_steps(std::size_t object, Index rigid) const {
+    const double elastic = 1 - rigid / static_cast<double>(mesh_.object_elements[object].size());
+    return elastic * system_.mask_cost(object) / system_.full_cost(object);
+  }
+  bool can_pay(const RigidifyMemory& memory, std::size_t object, Index rigid) const {
+    return !options_.never_slower ||
+           memory.credit[object] >= std::min(kMostCredit, mask_steps(object, rigid));
+  }
+
+  // After a step.
+  void settle_credit(RigidifyMemory& memory) const {
+    if (options_.tau_rigid == 0 || !options_.never_slower) return;
+    for (std::size_t o = 0; o < memory.credit.size(); ++o) {
+      double earned = kEarn;
+      if (assignment_.rigid_elements[o] > 0) {
+        const double full = system_.full_cost(o);
+        earned = 1 - system_.present_cost(o) / full;
+        if (predicted_[o])
+          earned -= kPredictElement * static_cast<double>(mesh_.object_elements[o].size()) / full;
+      }
+      memory.credit[o] = std::min(kMostCredit, memory.credit[o] + earned);
+    }
+  }
+
   // Which elements are rigid in this step (sections 3.4, 3.5).
   void choose_pieces(const Model& model, State& state, const StepInput& in, RigidifyMemory& memory,
                      StepReport& report) {
@@ -211,9 +256,16 @@ class Rigidify final : public Stepper {
       ready[o] += memory.piece[e] >= 0 || quiet >= 0;
       if (memory.piece[e] < 0 && quiet >= 0 && quiet < lately) growing[o] = 1;
     }
-    for (std::size_t o = 0; o < growing.size(); ++o)
+    for (std::size_t o = 0; grow && o < growing.size(); ++o) {
+      growing[o] |= memory.waiting[o];
+      memory.waiting[o] = 0;
       if (2.0 * ready[o] < options_.least_share * static_cast<double>(mesh_.object_elements[o].size()))
         growing[o] = 0;
+      if (growing[o] && !can_pay(memory, o, ready[o])) {
+        growing[o] = 0;
+        memory.waiting[o] = 1;
+      }
+    }
     const bool any_growing = std::find(growing.begin(), growing.end(), 1) != growing.end();
     if (pieces_.empty() && !any_growing) return;
     std::vector<std::uint8_t> flagged(memory.piece.size(), 0), loose(holds_.kind.size(), 0);
@@ -235,13 +287,30 @@ class Rigidify final : public Stepper {
       for (int a = 0; a < corners(mesh_.nodes[e]); ++a)  // and all elements that touch it
         loose[at(mesh_.nodes[e][static_cast<std::size_t>(a)])] = 1;
     }
-    for (std::size_t o = 0; o < changed.size(); ++o) changed[o] |= growing[o];
+    std::vector<std::uint8_t> dissolved(changed.size(), 0);
+    std::vector<Index> stay = assignment_.rigid_elements;
+    for (std::size_t e = 0; e < flagged.size(); ++e) stay[at(mesh_.object_of[e])] -= flagged[e];
+    for (std::size_t o = 0; o < changed.size(); ++o) {
+      if (assignment_.rigid_elements[o] > 0)
+        dissolved[o] =
+            (options_.never_slower && memory.credit[o] < 0) || (changed[o] && !can_pay(memory, o, stay[o]));
+      changed[o] |= growing[o] | dissolved[o];
+    }
+    for (std::size_t e = 0; e < candidate.size(); ++e)
+      if (dissolved[at(mesh_.object_of[e])]) candidate[e] = 0;
     if (std::find(changed.begin(), changed.end(), 1) == changed.end()) return;
     Regrowth next =
         regrow_pieces(mesh_, assignment_, changed, options_.least_share, candidate, loose, holds_.kind);
     if (next.pieces.element == assignment_.element && next.pieces.held == assignment_.held) return;
-    for (std::size_t e = 0; e < next.pieces.element.size(); ++e)
-      if (next.pieces.element[e] < 0 && memory.piece[e] >= 0) memory.quiet[e] = 0;
+    std::vector<std::uint8_t> paid(changed.size(), 0);
+    for (std::size_t e = 0; e < next.pieces.element.size(); ++e) {
+      const bool was = memory.piece[e] >= 0, is = next.pieces.element[e] >= 0;
+      if (was && !is) memory.quiet[e] = 0;
+      if (was != is) paid[at(mesh_.object_of[e])] = 1;
+    }
+    for (std::size_t o = 0; options_.never_slower && o < paid.size(); ++o)
+      if (const Index rigid = next.pieces.rigid_elements[o]; paid[o] && rigid > 0)
+        memory.credit[o] -= mask_steps(o, rigid);
     assignment_ = std::move(next.pieces);
     memory.piece = assignment_.element;
     std::vector<RigidPiece> pieces;
@@ -314,6 +383,7 @@ class Rigidify final : public Stepper {
     system_.set_pieces(assignment_);
     system_.add_stiffness_times(in.h * in.h + in.h * b, state.x, in.activation, state.v, drag);
     for (const Index o : asked) {
+      predicted_[at(o)] = 1;
       const std::vector<double>& rate =
           quick_->predict(o, state.x, state.v, impulse, drag, gain, options_.swing);
       const bool is_new = fresh[at(o)] || activated;
@@ -363,6 +433,7 @@ class Rigidify final : public Stepper {
       system_.add_force(1, force);
     }
     VecX rest;  // the unknowns for links at rest
+    bool new_couplings = true;
     for (report.iterations = 1;; ++report.iterations) {
       VecX rhs, whole_rhs;
       {
@@ -371,7 +442,7 @@ class Rigidify final : public Stepper {
         if (!options_.pgs) contact_.add_impulse(in.h, b, known_, impulse);
         rhs = system_.reduce(impulse, state.x, pieces_) + system_.momenta(state.v, pieces_);
         if (known_.size() > 0) rhs -= system_.known_drag(in.h * in.h + in.h * b, known_, state.x, pieces_);
-        system_.set_couplings(contact_.couplings());
+        if (new_couplings) system_.set_couplings(contact_.couplings());
       }
       {
         auto phase = clock_.phase("analyse");
@@ -394,7 +465,11 @@ class Rigidify final : public Stepper {
       }
       {
         auto phase = clock_.phase("solve");
-        system_.solve_factored(rhs, links_ ? rest : u);
+        if (!system_.solve_factored(rhs, links_ ? rest : u)) {
+          ++report.fallbacks["contacts_factored"];
+          new_couplings = true;
+          continue;
+        }
         if (links_) u = links_->solve(system_, whole_rhs, rest, state);
       }
       if (!contact_.possible()) break;
@@ -408,7 +483,7 @@ class Rigidify final : public Stepper {
       if (known_.size() > 0) v1 += known_;
       restore_fixed(script, v1);
       if (!contact_.revise(v1)) break;
-      for (const Index i : contact_.revised_nodes()) system_.touch(i);
+      new_couplings = !contact_.change_springs(in.h, b, state.x, pieces_, system_);
     }
     return true;
   }
@@ -542,6 +617,7 @@ class Rigidify final : public Stepper {
   fem::Plan samples_;
   PieceAssignment assignment_;
   std::vector<RigidPiece> pieces_;
+  std::vector<std::uint8_t> predicted_;  // objects, in this step
   Holds holds_;
   VecX known_;                                 // velocities of driven nodes; empty: none
   std::vector<double> rate_, elastic_rate_;    // squared strain rates, measured or predicted [1/s^2]

@@ -15,6 +15,15 @@ namespace {
 constexpr double kStill = 0.125;       // margins of pairs: an object that has moved by less is where it was
 constexpr double kTangentShare = 0.1;  // of PGS's compliance, for tangents
 
+// The nodes of a row and how much each moves of its relative velocity.
+template <class Visit>
+void with_nodes(const ContactRow& row, Visit&& visit) {
+  const std::array<Index, 4> nodes{row.node, row.face[0], row.face[1], row.face[2]};
+  const std::array<double, 4> weights{1, -row.weight[0], -row.weight[1], -row.weight[2]};
+  const std::size_t count = row.face[0] < 0 ? 1 : 4;
+  visit(std::span<const Index>(nodes.data(), count), std::span<const double>(weights.data(), count));
+}
+
 Index node_of_id(std::int64_t id) { return static_cast<Index>(static_cast<std::uint64_t>(id) >> 32); }
 
 }  // namespace
@@ -141,6 +150,7 @@ void RowContact::begin(RigidifyMemory& memory, const VecX& x, const VecX& v, con
   laws_.clear();
   memory_ = &memory;
   revisions_ = 0;
+  new_pairs_.clear();
   looked_again_ = false;
   if (!possible()) return;
   x_ = x;
@@ -223,13 +233,29 @@ void RowContact::add_stiffness(double h, double damping, const VecX& x, std::spa
   for (const Law& law : laws_) {
     const bool presses = moved ? law.row.gap + h * law.row.n.dot(relative(law.row, v)) < 0 : law.active;
     if (!presses && !(moved && law.spring > 0)) continue;
-    const ContactRow& row = law.row;
-    const std::array<Index, 4> nodes{row.node, row.face[0], row.face[1], row.face[2]};
-    const std::array<double, 4> weights{1, -row.weight[0], -row.weight[1], -row.weight[2]};
-    const std::size_t count = row.face[0] < 0 ? 1 : 4;
-    system.add_spring({nodes.data(), count}, {weights.data(), count},
-                      (h * h + h * damping) * law.matrix(presses), x, pieces);
+    with_nodes(law.row, [&](std::span<const Index> nodes, std::span<const double> weights) {
+      system.add_spring(nodes, weights, (h * h + h * damping) * law.matrix(presses), x, pieces);
+    });
   }
+}
+
+bool RowContact::change_springs(double h, double damping, const VecX& x, std::span<const RigidPiece> pieces,
+                                MixedSystem& system) const {
+  bool fits = true;
+  for (const Law& law : revised_) {
+    const double k = (law.active ? 1 : -1) * (h * h + h * damping);
+    const auto change = [&](const Vec3& d, double stiffness) {
+      with_nodes(law.row, [&](std::span<const Index> nodes, std::span<const double> weights) {
+        fits = system.change_spring(nodes, weights, d, k * stiffness, x, pieces) && fits;
+      });
+    };
+    change(law.row.n, law.stiffness);
+    if (law.spring == 0) continue;
+    change(law.row.t1, law.spring);
+    change(law.row.t2, law.spring);
+  }
+  for (const Index i : new_pairs_) fits = fits && system.corrects(i);
+  return fits;
 }
 
 bool RowContact::revise(const VecX& v1) {
@@ -239,10 +265,10 @@ bool RowContact::revise(const VecX& v1) {
     const double gap = law.row.gap + h_ * law.row.n.dot(relative(law.row, v1));
     if (law.active && gap > tolerance_ && revisions_ < kFreeRevisions) {
       law.active = false;
-      revised_.push_back(law.row.node);
+      revised_.push_back(law);
     } else if (!law.active && gap < -tolerance_) {
       law.active = true;
-      revised_.push_back(law.row.node);
+      revised_.push_back(law);
     }
   }
   std::vector<Law> found, fresh;
@@ -261,7 +287,8 @@ bool RowContact::revise(const VecX& v1) {
     if (law.row.gap + h_ * law.row.n.dot(relative(law.row, v1)) > -tolerance_) continue;
     begin_friction(law, v_);
     fresh.push_back(law);
-    revised_.push_back(law.row.node);
+    revised_.push_back(law);
+    if (law.row.face[0] >= 0) new_pairs_.push_back(law.row.node);
   }
   if (revised_.empty()) return false;
   ++revisions_;

@@ -57,8 +57,9 @@ class RowContact {
                      MixedSystem& system, const VecX* moved = nullptr) const;
   // Compares with the velocities v1 of the step: true when rows were dropped or added.
   bool revise(const VecX& v1);
-  // The nodes of these rows.
-  const std::vector<Index>& revised_nodes() const { return revised_; }
+  // Tells the system of these. False: it has not the couplings that they need.
+  bool change_springs(double h, double damping, const VecX& x, std::span<const RigidPiece> pieces,
+                      MixedSystem& system) const;
   bool settled() const { return revisions_ < kRevisions; }
   // For Newton's method, at the displacement d of the step: forces and energy. A row presses where it is
   // closed; what was closed at the start rubs, so that forces have no jumps.
@@ -106,9 +107,10 @@ class RowContact {
   VecX x_, v_, expected_;  // at the start of the step; velocities that contacts were looked for with
   double h_ = 0, t_ = 0, tolerance_ = 0;
   int revisions_ = 0;
-  bool looked_again_ = false;  // for contacts between bodies
-  std::vector<Law> laws_;      // by id
-  std::vector<Index> revised_;
+  bool looked_again_ = false;     // for contacts between bodies
+  std::vector<Law> laws_;         // by id
+  std::vector<Law> revised_;      // that the last revise() dropped or added
+  std::vector<Index> new_pairs_;  // nodes of rows between bodies that were found after couplings() was asked
 };
 
 }  // namespace limber::rigidify

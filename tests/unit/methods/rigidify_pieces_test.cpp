@@ -310,7 +310,7 @@ TEST(MixedSystem, EveryObjectIsASystemOfItsOwn) {
     rhs = system.reduce(v, x, pieces);
     const VecX b = rhs;
     EXPECT_TRUE(system.factor(in, rhs).ok);
-    system.solve_factored(rhs, u);
+    EXPECT_TRUE(system.solve_factored(rhs, u));
     // A u, by the elastic elements' own product, the masses and the spring.
     const VecX w = system.expand(u, x, pieces);
     VecX f = VecX::Zero(x.size());
@@ -357,10 +357,110 @@ TEST(MixedSystem, EveryObjectIsASystemOfItsOwn) {
   system.form(1.0, 1e-3, x, pieces, true);
   VecX rhs = VecX::Ones(3 * system.blocks()), u = VecX::Zero(rhs.size());
   ASSERT_TRUE(system.factor(in, rhs).ok);
-  system.solve_factored(rhs, u);
+  ASSERT_TRUE(system.solve_factored(rhs, u));
   EXPECT_EQ(system.factorizations(), factors + 1);
   for (Index i = 0; i < model.nodes(); ++i)
     EXPECT_EQ(node(u, system.node_block(i)).isZero(0), model.piece_of_node[at(i)] == 1);
+}
+
+// Springs that come and go after the factorisation are solved for with the factor that there is, as if they
+// had been in it: on elastic nodes, pieces and held nodes that move.
+TEST(MixedSystem, SpringsThatComeAndGoAreCorrected) {
+  const Model model = box_model("bar", {1, 1, 4}, {7, 7, 17});
+  const Connectivity mesh(model);
+  std::vector<std::uint8_t> candidate(mesh.nodes.size(), 0);
+  for (std::size_t e = 0; e < mesh.nodes.size(); ++e) {
+    double z = 0;
+    for (const Index i : mesh.nodes[e]) z += model.mesh.rest[at(i)][2] / 4;
+    candidate[e] = z > 3;
+  }
+  const PieceAssignment a = grow_pieces(mesh, candidate, none(model.nodes()), none(model.nodes()));
+  ASSERT_EQ(a.held.size(), 1u);
+  VecX x(3 * model.nodes()), f(3 * model.nodes());
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> noise(-1, 1);
+  for (Index i = 0; i < model.nodes(); ++i)
+    for (int k = 0; k < 3; ++k) {
+      x[3 * i + k] = model.mesh.rest[at(i)][k] + 0.02 * noise(random);
+      f[3 * i + k] = noise(random);
+    }
+  const std::vector<RigidPiece> pieces{start_piece(a.piece_nodes[0], 0, model.mass, x, f)};
+  StepInput in;
+  in.fixed.assign(3 * at(model.nodes()), 0);
+  in.fixed_velocity.setZero(3 * model.nodes());
+  std::vector<Index> held, loose;
+  for (Index i = 0; i < model.nodes(); ++i) {
+    const double z = model.mesh.rest[at(i)][2];
+    if (z == 0) held.push_back(i);
+    if (z > 0.1 && z < 2.5) loose.push_back(i);
+  }
+  for (const Index i : held)
+    for (int k = 0; k < 3; ++k) {
+      in.fixed[3 * at(i) + static_cast<std::size_t>(k)] = 1;
+      in.fixed_velocity[3 * i + k] = 0.3 * (k + 1);
+    }
+  struct Spring {
+    std::vector<Index> nodes;
+    std::vector<double> weights;
+    Vec3 d;
+    double s;
+  };
+  const std::vector<double> four{1, -0.2, -0.3, -0.5};
+  const double strong = 1e3 * model.mass[3 * loose[0]];
+  // At first: two springs. Later the second has gone, and others have come.
+  const Spring stays{{loose[0]}, {1}, Vec3(0, 0, 1), strong};
+  const Spring goes{{loose[40], loose[3], loose[9], loose[11]}, four, Vec3(0.6, 0.8, 0), strong};
+  const Spring comes{{loose[5], held[0], held[1], loose[7]}, four, Vec3(1, 0, 0), strong};
+  const Spring turns{{loose[30], a.piece_nodes[0][2], a.piece_nodes[0][5], a.piece_nodes[0][7]},
+                     four,
+                     Vec3(0, 0.8, 0.6),
+                     strong};
+  MixedSystem system(model), direct(model);
+  const auto add = [&](MixedSystem& to, const Spring& spring) {
+    to.add_spring(spring.nodes, spring.weights, spring.s * spring.d * spring.d.transpose(), x, pieces);
+  };
+  const auto begin = [&](MixedSystem& to) {
+    to.set_pieces(a);
+    to.set_couplings({{goes.nodes[0], goes.nodes[1], goes.nodes[2], goes.nodes[3]},
+                      {comes.nodes[0], comes.nodes[1], comes.nodes[2], comes.nodes[3]},
+                      {turns.nodes[0], turns.nodes[1], turns.nodes[2], turns.nodes[3]}});
+    EXPECT_LT(to.assemble(x, {}).first_bad, 0);
+    to.prepare();
+    to.form(1.0, 1e-3, x, pieces, true);
+  };
+  const auto solution = [&](MixedSystem& of) {
+    VecX rhs = of.reduce(f, x, pieces), u = VecX::Zero(3 * of.blocks());
+    EXPECT_TRUE(of.factor(in, rhs).ok);
+    EXPECT_TRUE(of.solve_factored(rhs, u));
+    return u;
+  };
+  begin(system);
+  add(system, stays);
+  add(system, goes);
+  const VecX before = solution(system);
+  const long factors = system.factorizations();
+  ASSERT_TRUE(system.change_spring(goes.nodes, goes.weights, goes.d, -goes.s, x, pieces));
+  ASSERT_TRUE(system.change_spring(comes.nodes, comes.weights, comes.d, comes.s, x, pieces));
+  ASSERT_TRUE(system.change_spring(turns.nodes, turns.weights, turns.d, turns.s, x, pieces));
+  ASSERT_TRUE(system.corrects(loose[0]));
+  system.form(1.0, 1e-3, x, pieces, true);
+  for (const Spring& spring : {stays, comes, turns}) add(system, spring);
+  const VecX found = solution(system);
+  EXPECT_EQ(system.factorizations(), factors);
+  EXPECT_EQ(system.corrections(), 1);
+
+  begin(direct);
+  for (const Spring& spring : {stays, comes, turns}) add(direct, spring);
+  const VecX expected = solution(direct);
+  EXPECT_GT((before - expected).norm(), 1e-2 * expected.norm());
+  EXPECT_LT((found - expected).norm(), 1e-10 * expected.norm());
+
+  // A spring that the matrix stands on cannot be taken away by a correction.
+  ASSERT_TRUE(system.change_spring(stays.nodes, stays.weights, stays.d, -1e9 * stays.s, x, pieces));
+  VecX rhs = system.reduce(f, x, pieces), u = found;
+  ASSERT_TRUE(system.factor(in, rhs).ok);
+  EXPECT_FALSE(system.solve_factored(rhs, u));
+  EXPECT_FALSE(system.corrects(loose[0]));
 }
 
 }  // namespace
