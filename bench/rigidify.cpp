@@ -369,7 +369,7 @@ int main(int argc, char** argv) {
   std::int64_t steps = 0;
   int count = 1;
   bool newton = false;
-  double lean = 0.3;
+  double lean = 0.4;
   app.add_option("parts", parts, "table1, cantilever, beam, wheels, predict");
   app.add_option("--scenes", scenes, "of table1 and predict");
   app.add_option("--steps", steps, "at most; 0: all");
