@@ -196,7 +196,8 @@ void MixedSystem::analyze(Island& island) {
 
 namespace {
 
-// What the parts of a step take on one thread [ns], measured once: only ratios matter.
+// About what the parts of a step take on one thread [ns]: estimates, of which only ratios matter
+// (docs/methods/rigidify.md has them beside measured ones).
 constexpr double kElement = 180, kEntry = 1.0, kFlop = 0.05;  // assembly; solve, fronts; factorisation
 constexpr double kMaskElement = 400;                          // plan, pattern and analysis
 
