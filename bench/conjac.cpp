@@ -67,18 +67,25 @@ std::map<std::string, double> by_column(const StepReport& r) {
 }
 
 // Runs of all configurations take turns, so that a busy moment of the machine hits them alike; the minimum
-// over the rounds counts. From `begin` on: while the dragon is pulled, held nodes move and impose a motion of
-// their own, which is one right-hand side more; afterwards nodes that were held are dynamic.
-void cost(const std::string& out, int rounds, const std::string& name, double begin) {
+// over the rounds of each phase counts, and the median of whole steps. From `begin` on: while the dragon is
+// pulled, held nodes move and impose a motion of their own, which is one right-hand side more; afterwards
+// nodes that were held are dynamic. `only`: runs whose names contain one of these; none: all.
+void cost(const std::string& out, int rounds, const std::string& name, double begin,
+          const std::vector<std::string>& only) {
   struct Config {
     std::string name;
     std::unique_ptr<Simulation> sim;
     std::map<std::string, double> best;
-    double total = 1e300;
+    std::vector<double> totals;
   };
   std::vector<Config> configs;
+  const auto wanted = [&](const std::string& name) {
+    return only.empty() || name == "vanilla" || std::any_of(only.begin(), only.end(), [&](const auto& part) {
+             return name.find(part) != std::string::npos;
+           });
+  };
   auto add = [&](const std::string& name, const std::vector<std::string>& o, int dynamic) {
-    configs.push_back({name, std::make_unique<Simulation>(dragon(o, dynamic)), {}, 1e300});
+    if (wanted(name)) configs.push_back({name, std::make_unique<Simulation>(dragon(o, dynamic)), {}, {}});
   };
   // Any beta costs the same; these are stable.
   add("vanilla", {"/method={\"type\": \"vanilla\", \"beta\": 2.0}"}, -1);
@@ -98,14 +105,15 @@ void cost(const std::string& out, int rounds, const std::string& name, double be
         const auto [it, fresh] = c.best.emplace(name, ms);
         if (!fresh) it->second = std::min(it->second, ms);
       }
-      c.total = std::min(c.total, total);
+      c.totals.push_back(total);
     }
   // What a step cannot do without: assembly, factor and one solve of the same matrix, with nothing around
   // them.
   const Model& model = configs[0].sim->model();
   const VecX& x = configs[0].sim->state().x;
   for (const char* backend : {"native", "cholmod"}) {
-    Config bare{std::string("bare ") + backend, nullptr, {}, 1e300};
+    Config bare{std::string("bare ") + backend, nullptr, {}, {}};
+    if (!wanted(bare.name)) continue;
     try {
       Cholesky solver({backend, "auto"});
       solver.analyze(*model.pattern);
@@ -133,7 +141,13 @@ void cost(const std::string& out, int rounds, const std::string& name, double be
       continue;  // built without this back end
     }
   }
-  Table table{{"run", "fill ms", "factor ms", "solve ms", "other ms", "step ms", "against vanilla"}, {}};
+  const auto median = [](std::vector<double> v) {
+    std::sort(v.begin(), v.end());
+    return v[v.size() / 2];
+  };
+  Table table{{"run", "fill ms", "factor ms", "solve ms", "other ms", "step ms", "against vanilla",
+               "median step ms", "against vanilla"},
+              {}};
   for (const Config& c : configs) {
     std::vector<std::string> row{c.name};
     double sum = 0, reference = 0;
@@ -145,6 +159,12 @@ void cost(const std::string& out, int rounds, const std::string& name, double be
     for (const auto& [k, ms] : configs[0].best) reference += ms;
     row.push_back(fmt::format("{:.1f}", sum));
     row.push_back(fmt::format("{:+.0f} %", 100 * (sum / reference - 1)));
+    if (!c.totals.empty()) {
+      row.push_back(fmt::format("{:.1f}", median(c.totals)));
+      row.push_back(fmt::format("{:+.0f} %", 100 * (median(c.totals) / median(configs[0].totals) - 1)));
+    } else {
+      row.insert(row.end(), 2, "");
+    }
     table.rows.push_back(row);
   }
   table.write(out, "conjac-cost-" + name);
@@ -315,6 +335,7 @@ void lively(const std::string& out, double vanilla_beta) {
 int main(int argc, char** argv) {
   CLI::App app("ConJac against VANILLA on the dragon");
   std::string what, out = "out/bench";
+  std::vector<std::string> only;
   int rounds = 25, use_threads = 0;
   double beta = 0.7;
   app.add_option("what", what, "cost, search, rest or lively")
@@ -322,14 +343,15 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"cost", "search", "rest", "lively"}));
   app.add_option("--out", out, "folder for CSV and Markdown");
   app.add_option("--rounds", rounds, "steps per configuration (cost)");
+  app.add_option("--only", only, "runs whose names contain one of these (cost; vanilla always runs)");
   app.add_option("--threads", use_threads, "threads; 0: all cores");
   app.add_option("--vanilla-beta", beta,
                  "beta of VANILLA (lively): the smallest stable one that search found");
   CLI11_PARSE(app, argc, argv);
   set_threads(use_threads);
   if (what == "cost") {
-    cost(out, rounds, "pulled", 0);
-    cost(out, rounds, "released", kRelease + .05);
+    cost(out, rounds, "pulled", 0, only);
+    cost(out, rounds, "released", kRelease + .05, only);
   }
   if (what == "search") search(out);
   if (what == "rest") rest(out);

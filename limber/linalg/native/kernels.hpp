@@ -65,7 +65,7 @@ struct Run {
 
 struct UpdateView {
   const double* values;
-  long M;
+  long M, columns;  // rows; columns, without those of carried rows, which nobody needs
   const Run* runs;
   int count;
   int node_rows;  // 3 or 1

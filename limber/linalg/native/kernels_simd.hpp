@@ -239,11 +239,11 @@ void solve_rows(const Panel& L, long c0, long c1, long r0, long r1, const double
 
 // y[0, n) += x[0, n) for W columns each.
 template <int W>
-inline void add_columns(double* y, long ldy, const double* x, long ldx, long n) {
-#if defined(__AVX512F__)
+inline void add_columns(double* __restrict y, long ldy, const double* __restrict x, long ldx, long n) {
   long i = 0;
-  for (; i + 8 <= n; i += 8)
+  for (; i + kLanes <= n; i += kLanes)
     for (int c = 0; c < W; ++c) store(y + c * ldy + i, load(y + c * ldy + i) + load(x + c * ldx + i));
+#if defined(__AVX512F__)
   if (i < n) {
     const __mmask8 rest = static_cast<__mmask8>((1 << (n - i)) - 1);
     for (int c = 0; c < W; ++c)
@@ -252,12 +252,17 @@ inline void add_columns(double* y, long ldy, const double* x, long ldx, long n) 
                                           _mm512_maskz_loadu_pd(rest, x + c * ldx + i)));
   }
 #else
-  for (int c = 0; c < W; ++c) {
-    long i = 0;
-    for (; i + kLanes <= n; i += kLanes)
-      store(y + c * ldy + i, load(y + c * ldy + i) + load(x + c * ldx + i));
-    for (; i < n; ++i) y[c * ldy + i] += x[c * ldx + i];
+  if (i + 2 <= n) {
+    for (int c = 0; c < W; ++c) {
+      const double *from = x + c * ldx + i, a = from[0], b = from[1];
+      double* to = y + c * ldy + i;
+      to[0] += a;
+      to[1] += b;
+    }
+    i += 2;
   }
+  if (i < n)
+    for (int c = 0; c < W; ++c) y[c * ldy + i] += x[c * ldx + i];
 #endif
 }
 
@@ -270,7 +275,7 @@ inline void add_nodes(const UpdateView& update, long row0, long row1, long col0,
     ++first_rows;
   for (int q = 0; q < update.count; ++q) {
     const Run& columns = update.runs[q];
-    if (columns.to >= col1) break;
+    if (columns.to >= col1 || columns.from >= update.columns) break;
     const long begin = columns.to > col0 ? columns.to : col0;
     const long end = columns.to + columns.length < col1 ? columns.to + columns.length : col1;
     for (long col = begin; col < end; col += W) {

@@ -167,19 +167,28 @@ void NativeBackend::add_entries(const Front& front, long row0, long row1, long c
   const Entry* const end = f_.entries.data() + front.entries_begin + front.entries;
   const Entry* entry =
       std::lower_bound(end - front.entries, end, col0, [](const Entry& e, long col) { return e.col < col; });
+  constexpr std::ptrdiff_t kAhead = 12;  // blocks that are on their way: the matrix is not in this order
+  const std::size_t size = static_cast<std::size_t>(block_) * static_cast<std::size_t>(block_);
+  const auto values = [&](const Entry& e) {
+    return A.values.data() + size * static_cast<std::size_t>(e.block < 0 ? ~e.block : e.block);
+  };
   for (; entry != end && entry->col < col1; ++entry) {
+    if (end - entry > kAhead) {
+      const double* next = values(entry[kAhead]);
+      __builtin_prefetch(next);
+      __builtin_prefetch(next + size - 1);
+    }
     if (entry->row < row0 || entry->row >= row1) continue;
     double* x = X + (entry->row - row0) + (entry->col - col0) * ld;
-    const bool transposed = entry->block < 0;
-    const double* a =
-        A.values.data() + static_cast<std::size_t>(block_ * block_) *
-                              static_cast<std::size_t>(transposed ? ~entry->block : entry->block);
-    if (block_ == 1) {
+    const double* a = values(*entry);
+    if (block_ == 1)
       *x += *a;
-      continue;
-    }
-    for (int c = 0; c < 3; ++c)
-      for (int r = 0; r < 3; ++r) x[r + c * ld] += transposed ? a[c + 3 * r] : a[r + 3 * c];
+    else if (entry->block < 0)
+      for (int c = 0; c < 3; ++c)
+        for (int r = 0; r < 3; ++r) x[r + c * ld] += a[c + 3 * r];
+    else
+      for (int c = 0; c < 3; ++c)
+        for (int r = 0; r < 3; ++r) x[r + c * ld] += a[r + 3 * c];
   }
   if (carried_ == nullptr) return;
   const long first = front.padded_pivots() + front.M();
@@ -197,8 +206,12 @@ void NativeBackend::add_children(const Front& front, long row0, long row1, long 
                                  long ld, const Space& space) const {
   for (Index c = 0; c < front.children; ++c) {
     const Front& child = f_.fronts[f_.children[front.children_begin + c]];
-    const UpdateView view{update(child, space), child.factor_M(), f_.runs.data() + child.runs_begin,
-                          child.runs, block_};
+    const UpdateView view{update(child, space),
+                          child.factor_M(),
+                          child.M(),
+                          f_.runs.data() + child.runs_begin,
+                          child.runs,
+                          block_};
     kernels().add_update(view, row0, row1, col0, col1, X, ld);
   }
 }
@@ -222,13 +235,14 @@ void NativeBackend::factor_front(Index s, const BlockMatrix& A, Space& space) {
   }
   if (front.parent == -1) return;  // nobody takes an update
   double* U = update(front, space);
-  const long first = L.pivot_strips(), block_strips = kBlock / kStrip;
-  for (long j = 0; j < row_blocks(front); ++j) {
-    const long begin = first + j * block_strips, col0 = begin * kStrip;
+  // Columns of carried rows are products of right-hand sides with each other: nobody needs them.
+  const long first = L.pivot_strips(), block_strips = kBlock / kStrip, last = front.padded_rows() / kStrip;
+  for (long j = 0; first + j * block_strips < last; ++j) {
+    const long begin = first + j * block_strips, end = std::min(last, begin + block_strips);
     double* C = U + update_offset(front.factor_M(), j);
     const long ld = update_ld(front.factor_M(), j);
-    k.multiply(done, begin, strips, begin, std::min(strips, begin + block_strips), 0, K, true, false, C, ld);
-    add_children(front, col0, rows, col0, std::min(rows, col0 + kBlock), C, ld, space);
+    k.multiply(done, begin, strips, begin, end, 0, K, true, false, C, ld);
+    add_children(front, begin * kStrip, rows, begin * kStrip, end * kStrip, C, ld, space);
   }
 }
 
@@ -270,7 +284,9 @@ void NativeBackend::factor_tile(const Front& front, long i, long j, const BlockM
 void NativeBackend::update_tile(const Front& front, long i, long j, const Space& space) const {
   const long P = pivot_blocks(front);
   const auto [row0, row1] = block_rows(front, P + i);
-  const auto [col0, col1] = block_rows(front, P + j);
+  const long col0 = block_rows(front, P + j).first;
+  const long col1 = std::min(block_rows(front, P + j).second, front.padded_rows());
+  if (col0 >= col1) return;  // of carried rows only: see factor_front
   const long ld = update_ld(front.factor_M(), j);
   double* C = update(front, space) + update_offset(front.factor_M(), j) + (i - j) * kBlock;
   kernels().multiply(panel(front), row0 / kStrip, row1 / kStrip, col0 / kStrip, col1 / kStrip, 0, front.K(),
