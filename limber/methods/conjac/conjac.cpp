@@ -359,11 +359,20 @@ class ConJac final : public Stepper {
     return symmetric && !contact_.closes(now.start.x) && !(bodies_ && bodies_->closes()) ? 0.5 : 0.0;
   }
 
-  // What was assembled at x is no place to linearise a step at.
-  bool overshoots(const Now& now, const VecX& x) {
-    const fem::Assembled& here = condensation_->system;
+  // x, where forces and energy are `here`, is no place to linearise a step at.
+  bool overshoots(const Now& now, const VecX& x, const fem::Assembled& here) {
     const fem::Assembled& start = elastic_.at(now.model, now.start.x, now.in.activation);
-    return EnergyGuard::overshoots(now.balance, here.energy, 0.5 * (start.f + here.f).dot(x - now.start.x));
+    overshot_ = !here.finite || EnergyGuard::overshoots(now.balance, here.energy,
+                                                        0.5 * (start.f + here.f).dot(x - now.start.x));
+    return overshot_;
+  }
+
+  // After a step that overshot the next one will, too: its forces alone tell, and K need not be assembled
+  // there. They are the same bits with K and without, so that nothing but time depends on the last step.
+  bool overshoots_again(const Now& now, const VecX& x) {
+    if (!overshot_) return false;
+    auto phase = clock_.phase("assemble");
+    return overshoots(now, x, elastic_.at(now.model, x, now.in.activation));
   }
 
   // Lines 4 and 5: f, K, J, b (Eqs. 6, 7 and 12) at x0 + fraction h v0. False: no factorisation.
@@ -380,8 +389,10 @@ class ConJac final : public Stepper {
     turn_to(now.model, fraction, h, start, at.spins, at.x, at.v);
     const VecX& x = at.x;
     at.loads = external_force(now.model, now.in);
+    const bool judged = fraction > 0 && guarded();
+    if (judged && overshoots_again(now, x)) return linearise(now, state, 0, at);
     const bool finite = c.assemble(x, now.in, contact_, bodies(), clock_);
-    if (fraction > 0 && guarded() && (!finite || overshoots(now, x))) return linearise(now, state, 0, at);
+    if (judged && overshoots(now, x, c.system)) return linearise(now, state, 0, at);
     if (!finite) return false;
     now.report.inverted = c.system.inverted;
     now.report.extra["linearised_at"] = fraction;
@@ -641,6 +652,7 @@ class ConJac final : public Stepper {
   std::optional<LinkContact> link_contact_;
   Index attached_ = 0;  // nodes that move with links
   ElasticForces elastic_;
+  bool overshot_ = false;  // the last step that was judged; see overshoots_again
   const EnergyGuard guard_{elastic_};
   ContactStep contact_;
   std::optional<BodySprings> bodies_;
