@@ -2,6 +2,7 @@
 
 #include <limber/contact/ramp.hpp>
 #include <limber/linalg/dense.hpp>
+#include <limber/mesh/surface_tree.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +19,9 @@ constexpr double kSoft = 0.01;     // sizes of a face: depth over which a contac
 constexpr double kShallow = 0.05;  // sizes of a face: what is wrong by less is left to the next stage
 constexpr double kFar = 3;         // greatest coordinate of a projection that a face still gives friction to
 constexpr double kBeyond = 0.3;    // barycentric: so far beyond an edge a face does not press any more
+constexpr int kLongestWalk = 16;   // faces that a node is followed over
+constexpr double kOnSurface = 1e-9;  // sizes of a face: a node so near has the side and normal of its face
+constexpr double kOnEdge = 1e-9;     // barycentric: less of a corner is none
 
 template <class A, class B>
 bool before(const A& a, const B& b) {
@@ -29,6 +33,22 @@ auto* find(List& list, const Key& key) {
   const auto it = std::lower_bound(list.begin(), list.end(), key,
                                    [](const auto& a, const auto& b) { return before(a, b); });
   return it != list.end() && !before(key, *it) ? &*it : nullptr;
+}
+
+using Mat12 = Eigen::Matrix<double, 12, 12>;
+
+// Where the pattern lacks a block, the node and the face are left uncoupled.
+void add_blocks(const Mat12& H, std::array<Index, 4> own, std::span<const Index> place, BlockMatrix& A) {
+  if (!place.empty())
+    for (Index& i : own) i = place[static_cast<std::size_t>(i)];
+  bool coupled = true;
+  for (int i = 1; i < 4; ++i)
+    coupled = coupled && (own[0] < 0 || own[i] < 0 ||
+                          A.pattern->find(std::max(own[0], own[i]), std::min(own[0], own[i])) >= 0);
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < 4; ++j)
+      if (own[i] >= own[j] && own[j] >= 0 && (coupled || (i == 0) == (j == 0)))
+        A.block(A.pattern->find(own[i], own[j])) += H.block<3, 3>(3 * i, 3 * j);
 }
 
 }  // namespace
@@ -51,7 +71,7 @@ BodyContact::Pair BodyContact::make_pair(Index site, Index piece, Index face) co
   pair.site = site;
   pair.piece = piece;
   pair.face = face;
-  pair.nodes = {surfaces_.sites()[site], t[0], t[1], t[2]};
+  pair.nodes = pair.grip = {surfaces_.sites()[site], t[0], t[1], t[2]};
   pair.stiffness = K_[site];
   return pair;
 }
@@ -62,10 +82,10 @@ std::vector<BodyContact::Pair> BodyContact::detect(const VecX& x) {
   return out;
 }
 
-BodyContact::Gap BodyContact::gap(const Pair& pair, const VecX& x) {
+BodyContact::Gap BodyContact::plane_gap(const std::array<Index, 4>& nodes, const VecX& x) {
   Gap out;
-  const Vec3 p = node(x, pair.nodes[0]), a = node(x, pair.nodes[1]), b = node(x, pair.nodes[2]),
-             c = node(x, pair.nodes[3]);
+  out.nodes = nodes;
+  const Vec3 p = node(x, nodes[0]), a = node(x, nodes[1]), b = node(x, nodes[2]), c = node(x, nodes[3]);
   const Vec3 n = cross(b - a, c - a);
   const double area = n.norm();
   if (!(area > 0)) return out;
@@ -73,6 +93,94 @@ BodyContact::Gap BodyContact::gap(const Pair& pair, const VecX& x) {
   out.value = out.n.dot(p - a);
   const double wb = cross(p - a, c - a).dot(out.n) / area, wc = cross(b - a, p - a).dot(out.n) / area;
   out.w = {1, -(1 - wb - wc), -wb, -wc};
+  return out;
+}
+
+BodyContact::Gap BodyContact::gap(const Pair& pair, const VecX& x) const {
+  if (options_.nearest && pair.counts) return distance(pair, x);
+  Gap out = plane_gap(pair.nodes, x);
+  out.face = pair.face;
+  return out;
+}
+
+bool BodyContact::reachable(const Pair& pair, Index face) const {
+  const Tri& t = surfaces_.faces()[face];
+  if (std::find(t.begin(), t.end(), pair.nodes[0]) != t.end()) return false;
+  if (!may_.empty() && !std::all_of(t.begin(), t.end(), [&](Index i) { return may_[i] != 0; })) return false;
+  // The way must not lead back to the node's own neighbourhood.
+  return surfaces_.piece_of_site(pair.site) != pair.piece || surfaces_.far_at_rest(pair.nodes[0], t) ||
+         !surfaces_.far_at_rest(pair.nodes[0], surfaces_.faces()[pair.face]);
+}
+
+// The signed distance, from face to face over the surface to where it is least. Where the way leads to faces
+// that may not be looked at, and for faces that are known to be few (trained ones), it is that from the
+// plane.
+BodyContact::Gap BodyContact::distance(const Pair& pair, const VecX& x) const {
+  const Vec3 p = node(x, pair.nodes[0]);
+  const auto nearest_on = [&](Index f) {
+    const Tri& t = surfaces_.faces()[f];
+    return nearest_on_triangle(p, node(x, t[0]), node(x, t[1]), node(x, t[2]));
+  };
+  Index face = pair.face;
+  Vec3 c = nearest_on(face);
+  double least = (p - c).squaredNorm();
+  std::vector<Index> around;
+  for (int steps = 0; steps < kLongestWalk; ++steps) {
+    around = surfaces_.around(face);
+    const Index from = face;
+    for (const Index f : around) {
+      if (!reachable(pair, f)) continue;
+      const Vec3 there = nearest_on(f);
+      // At an edge several faces are equally near: the one before stays.
+      if (const double d = (p - there).squaredNorm(); d < (1 - 1e-12) * least) {
+        least = d;
+        c = there;
+        face = f;
+      }
+    }
+    if (face == from) break;
+  }
+  const Tri& t = surfaces_.faces()[face];
+  Gap out = plane_gap({pair.nodes[0], t[0], t[1], t[2]}, x);
+  out.face = face;
+  const double length = std::sqrt(least);
+  if (!(length > kOnSurface * surfaces_.edge())) return out;
+  // The corners that hold the nearest point, which is nearest_on_triangle's own.
+  const Gap there = [&] {
+    const Vec3 a = node(x, t[0]), ab = Vec3(node(x, t[1])) - a, ac = Vec3(node(x, t[2])) - a;
+    Gap g;
+    const double wb = cross(c - a, ac).dot(out.n) / cross(ab, ac).norm(),
+                 wc = cross(ab, c - a).dot(out.n) / cross(ab, ac).norm();
+    g.w = {1, -std::clamp(1 - wb - wc, 0.0, 1.0), -std::clamp(wb, 0.0, 1.0), -std::clamp(wc, 0.0, 1.0)};
+    return g;
+  }();
+  std::vector<Index> feature;
+  for (int i = 1; i < 4; ++i)
+    if (there.w[i] < -kOnEdge) feature.push_back(t[static_cast<std::size_t>(i - 1)]);
+  if (feature.size() == 3 || feature.empty() || out.n.isZero(0)) return out;
+  // Which side of an edge or a node it is on: by the sum of the normals there, weighted with angles.
+  const auto angle_at = [&](const Tri& f) {
+    if (feature.size() == 2) return 1.0;
+    const auto k = static_cast<std::size_t>(std::find(f.begin(), f.end(), feature[0]) - f.begin());
+    const Vec3 o = node(x, f[k]), u = Vec3(node(x, f[(k + 1) % 3])) - o,
+               v = Vec3(node(x, f[(k + 2) % 3])) - o;
+    return std::atan2(cross(u, v).norm(), u.dot(v));
+  };
+  Vec3 outward = angle_at(t) * out.n;
+  for (const Index f : surfaces_.around(face)) {
+    const Tri& other = surfaces_.faces()[f];
+    if (!std::all_of(feature.begin(), feature.end(),
+                     [&](Index i) { return std::find(other.begin(), other.end(), i) != other.end(); }))
+      continue;
+    if (!reachable(pair, f)) return out;
+    outward += angle_at(other) * plane_gap({pair.nodes[0], other[0], other[1], other[2]}, x).n;
+  }
+  const double side = outward.dot(p - c) > 0 ? 1 : -1;
+  out.value = side * length;
+  out.n = side / length * (p - c);
+  out.w = there.w;
+  out.corners = static_cast<int>(feature.size());
+  if (feature.size() == 2) out.along = (Vec3(node(x, feature[1])) - Vec3(node(x, feature[0]))).normalized();
   return out;
 }
 
@@ -91,9 +199,10 @@ BodyContact::Pair BodyContact::start(Pair pair, bool inside) const {
 void BodyContact::rub(const Gap& at, Pair& pair) const {
   pair.n = at.n;
   pair.weight = at.w;
+  pair.grip = at.nodes;
   pair.origin.setZero();
   for (int i = 0; i < 4; ++i) {
-    pair.origin += pair.weight[i] * Vec3(node(c_, pair.nodes[i]));
+    pair.origin += pair.weight[i] * Vec3(node(c_, pair.grip[i]));
     if (std::abs(pair.weight[i]) > kFar) pair.limit = 0;
   }
 }
@@ -137,6 +246,7 @@ void BodyContact::pose(const VecX& x0, const VecX& guess, const VecX& c, double 
   c_ = c;
   g_ = g;
   pairs_.clear();
+  may_.clear();
   for (const Near& s : surfaces_.sweep(x0, guess, margin_, inside0_)) {
     const Inside* was = find(inside0_, s);
     const Index face =
@@ -208,14 +318,28 @@ bool BodyContact::revise(const VecX& x) {
   return changed;
 }
 
+int BodyContact::follow(const VecX& x) {
+  int changed = 0;
+  if (!options_.nearest) return changed;
+  for (Pair& pair : pairs_) {
+    if (!pair.counts) continue;
+    const Gap at = gap(pair, x);
+    if (at.face == pair.face) continue;
+    pair.face = at.face;
+    pair.nodes = at.nodes;
+    ++changed;
+  }
+  return changed;
+}
+
 std::vector<ContactRow> BodyContact::rows(std::span<const Pair> pairs, const VecX& x) const {
   std::vector<ContactRow> out;
   for (const Pair& pair : pairs) {
     const Gap at = gap(pair, x);
     if (at.n.isZero(0)) continue;
     ContactRow row;
-    row.node = pair.nodes[0];
-    row.face = {pair.nodes[1], pair.nodes[2], pair.nodes[3]};
+    row.node = at.nodes[0];
+    row.face = {at.nodes[1], at.nodes[2], at.nodes[3]};
     row.weight = {-at.w[1], -at.w[2], -at.w[3]};
     row.n = at.n;
     row.gap = at.value;
@@ -240,20 +364,25 @@ double BodyContact::add_force(const VecX& x, VecX& f) const {
     Vec3 tangential = Vec3::Zero();
     if (pair.limit > 0) {
       Vec3 u = -pair.origin;
-      for (int i = 0; i < 4; ++i) u += pair.weight[i] * Vec3(node(x, pair.nodes[i]));
+      for (int i = 0; i < 4; ++i) u += pair.weight[i] * Vec3(node(x, pair.grip[i]));
       u -= pair.n.dot(u) * pair.n;
       const Ramp s = slide(u.norm(), slip);
       energy += pair.limit * s.value;
       tangential = -pair.limit * s.first * u;
     }
-    for (int i = 0; i < 4; ++i) node(f, pair.nodes[i]) += at.w[i] * normal + pair.weight[i] * tangential;
+    if (pair.grip == at.nodes) {
+      for (int i = 0; i < 4; ++i) node(f, at.nodes[i]) += at.w[i] * normal + pair.weight[i] * tangential;
+    } else {
+      for (int i = 0; i < 4; ++i) node(f, at.nodes[i]) += at.w[i] * normal;
+      if (pair.limit > 0)
+        for (int i = 0; i < 4; ++i) node(f, pair.grip[i]) += pair.weight[i] * tangential;
+    }
   }
   return energy;
 }
 
 void BodyContact::add_stiffness(const VecX& x, bool exact, BlockMatrix& A,
                                 std::span<const Index> place) const {
-  using Mat12 = Eigen::Matrix<double, 12, 12>;
   const double slip = g_ * options_.slip_speed, soft = kSoft * surfaces_.edge();
   for (const Pair& pair : pairs_) {
     if (!pair.counts) continue;
@@ -264,9 +393,15 @@ void BodyContact::add_stiffness(const VecX& x, bool exact, BlockMatrix& A,
     const double second = pair.stiffness * in.second + damping * deeper.second;
     if (second == 0 && pair.limit == 0) continue;
     Mat12 H = Mat12::Zero();
-    if (second > 0) {
-      const Vec3 a = node(x, pair.nodes[1]), ab = Vec3(node(x, pair.nodes[2])) - a,
-                 ac = Vec3(node(x, pair.nodes[3])) - a;
+    if (second > 0 && at.corners < 3) {
+      // Distance from an edge or a node; that an edge turns is left out, what is left is positive.
+      const Mat3 across = Mat3::Identity() - at.n * at.n.transpose() - at.along * at.along.transpose();
+      const Mat3 N = second * at.n * at.n.transpose() + first / at.value * across;
+      for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 4; ++j) H.block<3, 3>(3 * i, 3 * j) = at.w[i] * at.w[j] * N;
+    } else if (second > 0) {
+      const Vec3 a = node(x, at.nodes[1]), ab = Vec3(node(x, at.nodes[2])) - a,
+                 ac = Vec3(node(x, at.nodes[3])) - a;
       const double area = cross(ab, ac).norm();
       std::array<Vec3, 4> G;
       G[0].setZero();
@@ -284,9 +419,13 @@ void BodyContact::add_stiffness(const VecX& x, bool exact, BlockMatrix& A,
       }
     }
     if (pair.limit > 0) {
+      if (pair.grip != at.nodes) {
+        add_blocks(H, at.nodes, place, A);
+        H.setZero();
+      }
       const Mat3 P = Mat3::Identity() - pair.n * pair.n.transpose();
       Vec3 u = -pair.origin;
-      for (int i = 0; i < 4; ++i) u += pair.weight[i] * Vec3(node(x, pair.nodes[i]));
+      for (int i = 0; i < 4; ++i) u += pair.weight[i] * Vec3(node(x, pair.grip[i]));
       u = P * u;
       const double length = u.norm();
       const Ramp s = slide(length, slip);
@@ -295,17 +434,7 @@ void BodyContact::add_stiffness(const VecX& x, bool exact, BlockMatrix& A,
       for (int i = 0; i < 4; ++i)
         for (int j = 0; j < 4; ++j) H.block<3, 3>(3 * i, 3 * j) += pair.weight[i] * pair.weight[j] * T;
     }
-    std::array<Index, 4> own = pair.nodes;
-    if (!place.empty())
-      for (Index& i : own) i = place[static_cast<std::size_t>(i)];
-    bool coupled = true;
-    for (int i = 1; i < 4; ++i)
-      coupled = coupled && (own[0] < 0 || own[i] < 0 ||
-                            A.pattern->find(std::max(own[0], own[i]), std::min(own[0], own[i])) >= 0);
-    for (int i = 0; i < 4; ++i)
-      for (int j = 0; j < 4; ++j)
-        if (own[i] >= own[j] && own[j] >= 0 && (coupled || (i == 0) == (j == 0)))
-          A.block(A.pattern->find(own[i], own[j])) += H.block<3, 3>(3 * i, 3 * j);
+    add_blocks(H, pair.limit > 0 ? pair.grip : at.nodes, place, A);
   }
 }
 
@@ -314,7 +443,7 @@ bool BodyContact::touching(const VecX& x) const {
 }
 
 bool BodyContact::presses(const Pair& pair, const VecX& x) {
-  return pair.limit > 0 || gap(pair, x).value < 0;  // start <= 0
+  return pair.limit > 0 || plane_gap(pair.nodes, x).value < 0;  // start <= 0
 }
 
 BodyContact::Summary BodyContact::summary(const VecX& x) const {

@@ -12,6 +12,12 @@
 // A node has one pair with each piece, and its face stays the same while a stage is solved: so the energy is
 // as smooth as that of obstacles, and Newton's method does not cycle over the edges of a surface. Faces are
 // chosen where nodes are expected, and looked at once more where they have come to (revise).
+//
+// Where nodes slide by several faces in a stage that does not do: the plane of a face is not the surface
+// beyond it, b leaves [0, 1], and the node turns the little face with a long lever. With `nearest` the gap is
+// the signed distance from the nearest face, edge or node of the surface, found from face to face in every
+// evaluation. This energy is continuous, and where it is not smooth (in the middle of a body) nodes are
+// pushed away from there.
 #pragma once
 
 #include <limber/contact/body_surfaces.hpp>
@@ -20,6 +26,7 @@
 #include <limber/linalg/block_matrix.hpp>
 
 #include <array>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -30,6 +37,9 @@ struct BodyContactOptions {
   double friction = 0.3;
   double damping = 0;        // [s]
   double slip_speed = 5e-3;  // [m/s]
+  // The gap is the signed distance from the surface around the pair's face, wherever the node slides to,
+  // instead of that from the plane of the face.
+  bool nearest = false;
 };
 
 class BodyContact {
@@ -46,6 +56,7 @@ class BodyContact {
     std::array<double, 4> weight{};              // of friction: 1, -b
     Vec3 origin = Vec3::Zero();                  // sum of weight times c [m]
     bool counts = true;                          // has an energy; see weigh
+    std::array<Index, 4> grip{-1, -1, -1, -1};   // of friction: the node, and the corners it rubs on
   };
   // The pairs of nodes that are inside a body at x, ordered by node.
   std::vector<Pair> detect(const VecX& x);
@@ -61,6 +72,12 @@ class BodyContact {
   // Adds pairs that are missing at x and gives other faces to nodes that have come round an edge; false: all
   // is well.
   bool revise(const VecX& x);
+  // With `nearest`: faces may be looked for only where all corners have may[i] != 0; empty: everywhere, as
+  // after pose().
+  void set_reach(std::vector<std::uint8_t> may) { may_ = std::move(may); }
+  // With `nearest`: has every pair remember the face that it presses on at x, so that looking for it is short
+  // from here on; how many have another one now. The energy stays the same.
+  int follow(const VecX& x);
   // As in ContactEnergy.
   ContactEnergy::Revision revise_friction(const VecX& x);
   // Multiplies the energy of every pair by weight(pair), until the next pose() or call of this; 0: it has
@@ -106,10 +123,17 @@ class BodyContact {
     double value = 0;  // [m]
     Vec3 n = Vec3::Zero();
     std::array<double, 4> w{};
+    std::array<Index, 4> nodes{-1, -1, -1, -1};
+    Index face = -1;
+    int corners = 3;  // of the face that hold the nearest point: less than three on an edge, or at a node
+    Vec3 along = Vec3::Zero();  // direction of that edge
   };
-  static Gap gap(const Pair& pair, const VecX& x);
+  static Gap plane_gap(const std::array<Index, 4>& nodes, const VecX& x);
+  Gap gap(const Pair& pair, const VecX& x) const;
+  Gap distance(const Pair& pair, const VecX& x) const;
   Pair make_pair(Index site, Index piece, Index face) const;
   Pair start(Pair pair, bool inside) const;
+  bool reachable(const Pair& pair, Index face) const;
   void rub(const Gap& at, Pair& pair) const;
   double normal_force(const Pair& pair, double gap) const;
 
@@ -122,6 +146,7 @@ class BodyContact {
   std::vector<BodySurfaces::Inside> inside0_;  // at x0_
   std::vector<BodySurfaces::Inside> inside1_;  // at x1_, where revise() looked last
   std::vector<Index> left_out_;
+  std::vector<std::uint8_t> may_;
   VecX x0_, x1_, c_;
   double g_ = 0;
 };

@@ -18,6 +18,7 @@ constexpr double kCrossing = -1e-3;      // and of a point where a node goes thr
 constexpr double kSameWay = 0.5;         // cosine between faces that look the same way
 constexpr double kOpposed = -0.3;  // cosine between a node's normal and a face of its own piece it can meet
 constexpr double kThrough = 0.5;   // margins: so far behind a face a node has gone through, not round
+constexpr int kOwnEdges = 2;       // of the surface, between a node and a face that it cannot be inside of
 constexpr double kOwnFaces = 2.5;  // sizes of a face: what is nearer to it at rest cannot meet it
 
 struct Triangle {
@@ -101,6 +102,14 @@ BodySurfaces::BodySurfaces(const fem::ElementInput& mesh) : rest_(mesh.rest) {
   auto by_piece = [&](const auto& a, const auto& b) { return piece_of_node_[a[0]] < piece_of_node_[b[0]]; };
   std::stable_sort(tets_.begin(), tets_.end(), by_piece);
   std::stable_sort(faces_.begin(), faces_.end(), by_piece);
+  face_begin_.assign(rest_.size() + 1, 0);
+  for (const Tri& t : faces_)
+    for (const Index i : t) ++face_begin_[i + 1];
+  std::partial_sum(face_begin_.begin(), face_begin_.end(), face_begin_.begin());
+  face_of_node_.resize(3 * faces_.size());
+  std::vector<Index> next(face_begin_.begin(), face_begin_.end() - 1);
+  for (std::size_t f = 0; f < faces_.size(); ++f)
+    for (const Index i : faces_[f]) face_of_node_[next[i]++] = static_cast<Index>(f);
   // Nodes of plane bodies, and nodes without elements, meet nobody.
   std::vector<Index> sites;
   std::vector<double> areas;
@@ -136,6 +145,16 @@ BodySurfaces::BodySurfaces(const fem::ElementInput& mesh) : rest_(mesh.rest) {
   for (Index i = 0; i < static_cast<Index>(rest_.size()); ++i)
     if (piece_of_node_[i] >= 0) pieces_[piece_of_node_[i]].nodes.push_back(i);
   for (const Index i : sites_) pieces_[piece_of_node_[i]].sites.push_back(i);
+}
+
+std::vector<Index> BodySurfaces::around(Index face) const {
+  std::vector<Index> out;
+  for (const Index i : faces_[face])
+    for (Index k = face_begin_[i]; k < face_begin_[i + 1]; ++k)
+      if (face_of_node_[k] != face) out.push_back(face_of_node_[k]);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
 }
 
 void BodySurfaces::leave_alone(const std::vector<Index>& nodes) {
@@ -240,6 +259,18 @@ Index BodySurfaces::holds_node(Index v, const Vec3& p, const Piece& piece, const
   point.add(p);
   piece.tets.find(point, 0, near);
   std::sort(near.begin(), near.end());
+  const bool own = &pieces_[piece_of_node_[v]] == &piece;
+  // Whether a way over so many edges of the surface leads from node i to node j.
+  const auto joined = [&](Index i, Index j, int edges) {
+    const auto walk = [&](const auto& self, Index from, int left) -> bool {
+      if (from == j) return true;
+      for (Index k = face_begin_[from]; left > 0 && k < face_begin_[from + 1]; ++k)
+        for (const Index next : faces_[face_of_node_[k]])
+          if (next != from && self(self, next, left - 1)) return true;
+      return false;
+    };
+    return walk(walk, i, edges);
+  };
   for (const Index local : near) {
     const Index e = piece.tet_begin + local;
     const Tet& t = tets_[e];
@@ -257,6 +288,8 @@ Index BodySurfaces::holds_node(Index v, const Vec3& p, const Piece& piece, const
     const Index f = rest_face(X, piece);
     if (f < 0 || std::find(faces_[f].begin(), faces_[f].end(), v) != faces_[f].end()) continue;
     const Tri& s = faces_[f];
+    // Crumpled skin is no contact. Distances at rest do not tell: a coarse mesh has other parts as near.
+    if (own && std::any_of(s.begin(), s.end(), [&](Index i) { return joined(i, v, kOwnEdges); })) continue;
     const Vec3 surface = nearest_on_triangle(X, rest_[s[0]], rest_[s[1]], rest_[s[2]]);
     if ((X - surface).norm() > kInside * edge_) return f;
   }
@@ -284,7 +317,6 @@ std::vector<BodySurfaces::Inside> BodySurfaces::inside(const VecX& x) {
   return all;
 }
 
-// Whether a face of its own piece is far enough from node v for the two to meet other than by bending.
 bool BodySurfaces::far_at_rest(Index v, const Tri& face) const {
   const double size = kOwnFaces * kOwnFaces * triangle_normal(rest_, face).norm();
   return std::all_of(face.begin(), face.end(),

@@ -44,6 +44,10 @@ class BodySurfaces {
   const std::vector<Tri>& faces() const { return faces_; }
   Index piece_of_site(Index site) const { return piece_of_node_[sites_[site]]; }
   double edge() const { return edge_; }  // mean size of a face [m]
+  // Whether a face of its own piece is far enough from node v for the two to meet other than by bending.
+  bool far_at_rest(Index v, const Tri& face) const;
+  // Faces that have a corner in common with this one.
+  std::vector<Index> around(Index face) const;
 
  private:
   struct Piece {
@@ -63,11 +67,11 @@ class BodySurfaces {
   Index holds_node(Index v, const Vec3& p, const Piece& piece, const VecX& x, std::vector<Index>& near) const;
   Near sweep_one(Index site, Index piece, const VecX& x0, const VecX& x1, double margin, Index face0,
                  const Box& box, std::vector<Index>& near) const;
-  bool far_at_rest(Index v, const Tri& face) const;
 
   std::vector<Vec3> rest_;
-  std::vector<Tet> tets_;   // piece by piece
-  std::vector<Tri> faces_;  // piece by piece
+  std::vector<Tet> tets_;                         // piece by piece
+  std::vector<Tri> faces_;                        // piece by piece
+  std::vector<Index> face_begin_, face_of_node_;  // of every node: the faces that it is a corner of
   std::vector<Index> sites_;
   std::vector<double> site_area_;
   std::vector<Index> piece_of_node_;

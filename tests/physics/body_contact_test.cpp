@@ -69,6 +69,87 @@ TEST(BodyContact, FindsABodyThatIsFoldedIntoItself) {
     EXPECT_GT(std::abs(model.mesh.rest[pair.nodes[0]].x() - model.mesh.rest[pair.nodes[1]].x()), 0.3);
 }
 
+// A block slides on another by two faces within a solve.
+TEST(BodyContact, NodesThatSlideFarStayOnTheSurface) {
+  const Model model = build_model(blocks_scene({Vec3::Zero(), Vec3(0.013, 0.008, 0.097)}, "bdf1"));
+  const VecX x0 = initial_state(model).x;
+  BodyContactOptions options{500, 0, 0, 5e-3, true};
+  BodyContact contact(model.mesh, options);
+  contact.pose(x0, x0, x0, 0.01);
+  ASSERT_GT(contact.pairs().size(), 8u);
+  VecX x = x0;
+  for (Index i = model.nodes() / 2; i < model.nodes(); ++i) node(x, i).x() += 0.07;
+  int pressing = 0;
+  for (const ContactRow& row : contact.rows(contact.pairs(), x)) {
+    for (const double w : row.weight) {  // no levers
+      EXPECT_GE(w, -1e-9);
+      EXPECT_LE(w, 1 + 1e-9);
+    }
+    if (!(row.gap < 0)) continue;
+    ++pressing;
+    EXPECT_NEAR(row.gap, -0.003, 1e-9);
+    // Only where both blocks are.
+    EXPECT_GT(node(x, row.node).x(), 0.0829);
+    EXPECT_LT(node(x, row.node).x(), 0.1001);
+  }
+  EXPECT_GT(pressing, 0);
+  VecX f = VecX::Zero(x.size()), again = f;
+  const double energy = contact.add_force(x, f);
+  for (Index i = 0; i < model.nodes(); ++i) EXPECT_NEAR(node(f, i).x(), 0, 1e-9) << i;  // faces are level
+  // Which faces pairs remember makes no difference.
+  EXPECT_GT(contact.follow(x), 0);
+  EXPECT_EQ(contact.follow(x), 0);
+  EXPECT_EQ(contact.add_force(x, again), energy);
+  EXPECT_EQ(again, f);
+}
+
+// Over faces, edges and corners.
+TEST(BodyContact, ForceOfTheNearestSurfaceIsItsGradient) {
+  const Model model = build_model(blocks_scene({Vec3::Zero(), Vec3(0.013, 0.008, 0.097)}, "bdf1"));
+  const VecX x0 = initial_state(model).x;
+  BodyContact contact(model.mesh, BodyContactOptions{500, 0, 0, 5e-3, true});
+  contact.pose(x0, x0, x0, 0.01);
+  for (const double slide : {0.0, 0.021, 0.047}) {
+    VecX x = x0, d(x.size());
+    for (Eigen::Index k = 0; k < x.size(); ++k) {
+      x[k] += 2e-3 * std::sin(7.1 * static_cast<double>(k) + slide);
+      d[k] = std::cos(3.7 * static_cast<double>(k));
+    }
+    for (Index i = model.nodes() / 2; i < model.nodes(); ++i) node(x, i).x() += slide;
+    VecX f = VecX::Zero(x.size()), scratch = f;
+    contact.add_force(x, f);
+    EXPECT_GT(f.norm(), 0.1);
+    const double eps = 1e-7;
+    const double slope =
+        (contact.add_force(x + eps * d, scratch) - contact.add_force(x - eps * d, scratch)) / (2 * eps);
+    EXPECT_NEAR(-f.dot(d), slope, 1e-4 * f.norm()) << slide;
+    Vec3 sum = Vec3::Zero();
+    for (Index i = 0; i < model.nodes(); ++i) sum += node(f, i);
+    EXPECT_LT(sum.norm(), 1e-9 * f.norm());
+  }
+}
+
+// Skin that crumples goes into its own neighbourhood; that is no contact.
+TEST(BodyContact, CrumpledSkinDoesNotTouchItself) {
+  const Model model = build_model(bar_scene("bdf1", "newton-direct", {17, 4, 4}));
+  const BodyContact contact = contact_of(model);
+  const double edge = contact.surfaces().edge();
+  VecX x = initial_state(model).x;
+  // A node in the middle of the upper side is pushed by one and a half faces, aslant into the next
+  // tetrahedra.
+  Index v = -1;
+  const Vec3 top(0.5 * (model.mesh.rest.front().x() + model.mesh.rest.back().x()), 1e3, 0);
+  for (const Index i : contact.surfaces().sites()) {
+    const Vec3 X = model.mesh.rest[i];
+    if (v < 0 || X.y() - std::abs(X.x() - top.x()) >
+                     model.mesh.rest[v].y() - std::abs(model.mesh.rest[v].x() - top.x()))
+      v = i;
+  }
+  ASSERT_GE(v, 0);
+  node(x, v) += Vec3(1.2 * edge, -0.4 * edge, 0.1 * edge);
+  EXPECT_TRUE(contact_of(model).detect(x).empty());
+}
+
 TEST(BodyContact, ForceIsTheGradientConservesMomentumAndStiffnessIsItsDerivative) {
   const Model model = build_model(blocks_scene({Vec3::Zero(), Vec3(0.013, 0.008, 0.097)}, "bdf1"));
   VecX x0 = initial_state(model).x, x = x0, d(x.size());
