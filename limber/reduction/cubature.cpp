@@ -349,7 +349,25 @@ TrainedCubature train_cubature(Index elements, const std::function<void(Index, E
     VecX start = VecX::Zero(k + 1);
     if (k > 0) start.head(k) = x;
     x = nnls(G.topLeftCorner(k + 1, k + 1), c.head(k + 1), start);
-    residual = target - A.leftCols(k + 1) * x;
+    while (!options.greatest.empty()) {
+      Eigen::Index worst = 0;
+      const auto excess = [&](Eigen::Index i) {
+        return x[i] / options.greatest[at(chosen[static_cast<std::size_t>(i)])];
+      };
+      for (Eigen::Index i = 1; i < x.size(); ++i)
+        if (excess(i) > excess(worst)) worst = i;
+      if (x.size() == 0 || !(excess(worst) > 1)) break;
+      const Eigen::Index after = x.size() - 1 - worst, left = x.size() - 1;
+      chosen.erase(chosen.begin() + worst);
+      for (Eigen::Index i = worst; i < left; ++i) A.col(i) = A.col(i + 1);
+      c.segment(worst, after) = c.segment(worst + 1, after).eval();
+      G.middleRows(worst, after) = G.middleRows(worst + 1, after).eval();
+      G.middleCols(worst, after) = G.middleCols(worst + 1, after).eval();
+      VecX again(left);
+      again << x.head(worst), x.tail(after);
+      x = left > 0 ? nnls(G.topLeftCorner(left, left), c.head(left), again) : VecX();
+    }
+    residual = target - A.leftCols(x.size()) * x;
     out.error = residual.norm() / size;
   }
   std::vector<std::pair<Index, double>> kept;

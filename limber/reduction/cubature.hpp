@@ -53,6 +53,10 @@ struct TrainingOptions {
   Index candidates = 1000;
   double tolerance = 1e-3;  // relative error of the forces at which to stop
   bool replace = false;     // others take the place of points whose weight has become zero
+  // Of every element: the greatest weight that it may have; empty: any. Elements that hardly move have hardly
+  // a force, and least squares alone give them weights that make their energies all rounding error. One that
+  // comes above it is left out for good, and the others are fitted again.
+  std::vector<double> greatest = {};
   std::uint64_t seed = 1;
 };
 struct TrainedCubature {

@@ -21,6 +21,7 @@ class ForceSamples {
   const VecX& total() const { return total_; }
   // Of one element, with the same scales; of every `stride`-th sample only.
   void element(Index e, Eigen::Ref<VecX> out, std::size_t stride = 1) const;
+  double volume(Index e) const { return fem::rest_volume(*model_.elements)[at(e)]; }  // [m^3]
   // Of each element: the size of its force against the total, the greatest over one sample of each pose.
   // Some poses have a few elements with much of the force (those of the giant's bent arm).
   std::vector<double> strengths() const;

@@ -16,34 +16,41 @@
 #include <fmt/format.h>
 
 namespace limber::condense {
+
+std::vector<Index> cubature_candidates(const std::vector<double>& strength, Index room, std::uint64_t seed) {
+  SeededNumbers numbers(seed);
+  std::vector<Index> pool(strength.size());
+  std::iota(pool.begin(), pool.end(), 0);
+  const auto count = static_cast<Index>(pool.size());
+  if (room >= count) return pool;
+  const Index strongest = room / 4;
+  std::nth_element(pool.begin(), pool.begin() + strongest, pool.end(), [&](Index a, Index b) {
+    return std::pair(-strength[at(a)], a) < std::pair(-strength[at(b)], b);
+  });
+  std::sort(pool.begin() + strongest, pool.end());  // nth_element leaves an order of its own
+  for (Index i = strongest; i < room; ++i) std::swap(pool[at(i)], pool[at(i + numbers.below(count - i))]);
+  pool.resize(at(room));
+  std::sort(pool.begin(), pool.end());
+  return pool;
+}
+
 namespace {
 
-constexpr std::uint64_t kPointsVersion = 2;  // to be raised when the same poses give other points
+constexpr std::uint64_t kPointsVersion = 5;  // to be raised when the same poses give other points
 constexpr double kRoom = 1e8;                // numbers: forces of elements that cubature is chosen from
 constexpr double kLeastNoise = 0.03;      // of the greatest spread: coordinates that no pose moves get that
+constexpr double kMostBody = 10;          // volumes of the body, or the domain, that a point may stand for
 constexpr std::size_t kDomainPoses = 24;  // that a domain's points are trained with, at most
 constexpr std::size_t kTestPoses = 64;    // that cubature is tested with, at most
 
-// Greedy training over the elements of the samples, or over as many as there is room for the forces of: the
-// strongest quarter of these, without which no weights can give the total, and others by chance.
+// Greedy training over the elements of the samples, or over as many as there is room for the forces of.
 TrainedCubature train_points(const ForceSamples& samples, TrainingOptions training) {
   const std::span<const Index> elements = samples.elements();
   const auto count = static_cast<Index>(elements.size());
   const Index room = std::max<Index>(2 * training.points, static_cast<Index>(kRoom / samples.rows()));
-  SeededNumbers numbers(training.seed + 17);
   std::vector<Index> pool(elements.size());
   std::iota(pool.begin(), pool.end(), 0);
-  if (room < count) {
-    const std::vector<double> strength = samples.strengths();
-    const Index strongest = room / 4;
-    std::nth_element(pool.begin(), pool.begin() + strongest, pool.end(), [&](Index a, Index b) {
-      return std::pair(-strength[at(a)], a) < std::pair(-strength[at(b)], b);
-    });
-    std::sort(pool.begin() + strongest, pool.end());  // nth_element leaves an order of its own
-    for (Index i = strongest; i < room; ++i) std::swap(pool[at(i)], pool[at(i + numbers.below(count - i))]);
-    pool.resize(at(room));
-    std::sort(pool.begin(), pool.end());
-  }
+  if (room < count) pool = cubature_candidates(samples.strengths(), room, training.seed + 17);
   const auto size = static_cast<Eigen::Index>(pool.size());
   Eigen::MatrixXf forces(samples.rows(), size);
   parallel_for(size, 64, [&](std::ptrdiff_t k) {
@@ -53,6 +60,9 @@ TrainedCubature train_points(const ForceSamples& samples, TrainingOptions traini
   });
   training.points = std::min<Index>(training.points, static_cast<Index>(size));
   training.candidates = static_cast<Index>(size);
+  double whole = 0;
+  for (const Index e : elements) whole += samples.volume(e);
+  for (const Index k : pool) training.greatest.push_back(kMostBody * whole / samples.volume(elements[at(k)]));
   TrainedCubature trained = train_cubature(
       static_cast<Index>(size), [&](Index k, Eigen::Ref<VecX> f) { f = forces.col(k).cast<double>(); },
       samples.total(), training);

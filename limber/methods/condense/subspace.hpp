@@ -60,6 +60,10 @@ Subspace train_subspace(const Model& model, const Skeleton& skeleton, const Bone
                         std::span<const TrainingPose> poses, const CondenseOptions& options,
                         const Preparation& preparation);
 
+// Elements that cubature points are chosen from where there is room for the forces of so many: the strongest
+// quarter, without which no weights can give the total, and others by chance. Ascending.
+std::vector<Index> cubature_candidates(const std::vector<double>& strength, Index room, std::uint64_t seed);
+
 // What cubature points make of the forces of samples around the poses, relative to the sum over all elements:
 // the mean over the samples.
 double cubature_error(const Model& model, const BoneSkinning& skinning, std::span<const TrainingPose> poses,

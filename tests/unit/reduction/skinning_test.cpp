@@ -7,10 +7,12 @@
 #include <limber/fem/assemble.hpp>
 #include <limber/fem/laplacian.hpp>
 #include <limber/material/lame.hpp>
+#include <limber/reduction/seeded_numbers.hpp>
 
 #include <gtest/gtest.h>
 
 #include <Eigen/Geometry>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -243,6 +245,39 @@ TEST(Cubature, IsTrainedToReproduceForces) {
   EXPECT_THROW(train_cubature(
                    10, [](Index, Eigen::Ref<VecX> out) { out.setOnes(); }, VecX::Zero(5), options),
                Error);
+}
+
+// Elements that hardly move fit a residual as well as any, with weights that make their energies all rounding
+// error and lock the body when they do move.
+TEST(Cubature, WeakElementsGetNoHugeWeights) {
+  constexpr Index kStrong = 60, kWeak = 20;
+  constexpr Eigen::Index kRows = 40;
+  SeededNumbers numbers(3);
+  MatX forces(kRows, kStrong + kWeak);
+  for (double& f : forces.reshaped()) f = numbers.normal();
+  const VecX target = forces.leftCols(kStrong).rowwise().sum();
+  for (Eigen::Index k = kStrong; k < forces.cols(); ++k)
+    forces.col(k) = 1e-9 * (target / target.norm() + 0.3 * forces.col(k) / forces.col(k).norm());
+  const auto train = [&](const TrainingOptions& options) {
+    return train_cubature(
+        kStrong + kWeak, [&](Index e, Eigen::Ref<VecX> out) { out = forces.col(e); }, target, options);
+  };
+  const auto greatest = [](const TrainedCubature& trained) {
+    return *std::max_element(trained.cubature.weights.begin(), trained.cubature.weights.end());
+  };
+  TrainingOptions options;
+  options.points = 30;
+  EXPECT_GT(greatest(train(options)), 1e6);
+  options.greatest.assign(at(kStrong + kWeak), 20.0);
+  options.replace = true;
+  const TrainedCubature bounded = train(options);
+  EXPECT_LE(greatest(bounded), 20);
+  EXPECT_LT(bounded.error, 0.1);
+  // Weights are those of the points that are left: nothing of what was dropped is in them.
+  VecX residual = target;
+  for (std::size_t k = 0; k < bounded.cubature.elements.size(); ++k)
+    residual -= bounded.cubature.weights[k] * forces.col(bounded.cubature.elements[k]);
+  EXPECT_NEAR(residual.norm() / target.norm(), bounded.error, 1e-9);
 }
 
 TEST(Cache, GivesBackWhatWasStoredAndNothingElse) {
