@@ -355,6 +355,47 @@ std::string with_region(double share, const std::string& more = "") {
                      ids_of(bends().nearest(kFlank, share)), more);
 }
 
+// Few elements have the force of a pose; by chance alone most of them would be missed.
+TEST(Condense, StrongestElementsAreAmongTheCandidates) {
+  std::vector<double> strength(5000);
+  for (std::size_t e = 0; e < strength.size(); ++e)
+    strength[e] = 1e-3 * std::sin(1.7 * static_cast<double>(e));
+  const std::vector<Index> strong{17, 1234, 2500, 2501, 4999};
+  for (const Index e : strong) strength[at(e)] = 1;
+  const std::vector<Index> chosen = cubature_candidates(strength, 100, 3);
+  ASSERT_EQ(chosen.size(), 100u);
+  EXPECT_TRUE(std::is_sorted(chosen.begin(), chosen.end()));
+  EXPECT_EQ(std::adjacent_find(chosen.begin(), chosen.end()), chosen.end());
+  for (const Index e : strong) EXPECT_TRUE(std::binary_search(chosen.begin(), chosen.end(), e)) << e;
+  // The others are from everywhere: a different seed has different ones.
+  const std::vector<Index> others = cubature_candidates(strength, 100, 4);
+  EXPECT_NE(chosen, others);
+  EXPECT_GT(*std::max_element(others.begin(), others.end() - 1), 4000);
+  EXPECT_EQ(cubature_candidates(strength, 6000, 3).size(), strength.size());
+}
+
+// A solve that cannot end is halved, its region doubled, all nodes put in full space, each a limited number
+// of times; then the step fails and says where.
+TEST(Condense, FallsBackInBounds) {
+  const auto scene = [](const std::string& method) {
+    std::string text = capsule_text(method, kSphere);
+    replace(text, R"({"t": 2, "rotation": [1.4, 0, 0]})", kThreeMotions);
+    replace(text, R"("end": 2)", R"("end": 6)");
+    return std::make_shared<const Scene>(read_scene(text, "capsule.json"));
+  };
+  Simulation run(scene(R"({"type": "condense", "poses": 26, "modes": 20, "least_spread": 1e-9, "radius": 0.1,
+                           "max_iterations": 2})"),
+                 with_cache());
+  std::string why;
+  try {
+    for (int k = 0; k < 5; ++k) run.step();
+  } catch (const Error& e) {
+    why = e.what();
+  }
+  EXPECT_NE(why.find("with all nodes in full space"), std::string::npos) << why;
+  EXPECT_NE(why.find("greatest at node"), std::string::npos) << why;
+}
+
 TEST(Condense, DentAgainstFullSpace) {
   const VecX full = dented(R"({"type": "implicit", "integrator": "quasistatic", "solver": "newton-direct"})");
   double last = 1e9;

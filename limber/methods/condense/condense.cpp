@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -33,6 +34,8 @@ namespace {
 constexpr int kGrowths = 5;            // of the region in a step, before all nodes are in full space
 constexpr int kCondenseRevisions = 6;  // of friction in a step
 constexpr int kPairRevisions = 2;      // of contacts between bodies in a step
+constexpr int kFullNewton = 20;        // iterations with a factor each, where all nodes are in full space
+constexpr int kHalvings = 2;           // of a step whose region does not converge
 
 class Condense final : public Stepper {
  public:
@@ -66,67 +69,21 @@ class Condense final : public Stepper {
     StepReport report;
     clock_.reset();
     switches_ = {};
-    CondenseMemory& memory = begin(model, state);
+    tunnelled_.clear();
+    const std::vector<std::uint8_t> before = begin(model, state).full;
     const VecX joints = state.joint_q;
     const StepInput& in = links_ ? with_links(state, script) : script;
-    system_.begin_step();
-    skin(model, in, joints, state.joint_q);
-    const std::vector<std::uint8_t> before = memory.full;
-    std::vector<std::uint8_t> region;
-    {
-      auto phase = clock_.phase("oracle");
-      begin_stage(state, in, memory);
-      region = oracle_.region(hits(model, state, in, memory), in.t + in.h, moving(memory), memory);
-      // Contacts that training knows, beside nodes in full space, are as new.
-      for (std::vector<Index> beside; !(beside = known_beside(state, region)).empty();)
-        if (!oracle_.grow(beside, memory, region)) break;
-    }
     NewtonReport solved;
-    bool all = false;
-    int revisions = 0;
-    for (int growth = 0;;) {
-      take_region(model, state, in, region, all, memory);
-      NewtonReport r = solve(model, state, in, memory);
-      add(r, solved);
-      if (!r.converged && !system_.all_full()) {  // graceful degradation
-        ++solved.fallbacks["full_space_after_failure"];
-        all = true;
-        continue;
-      }
-      if (!r.converged) break;
-      auto phase = clock_.phase("oracle");
-      const bool other_pairs = system_.bodies() && system_.bodies()->revise(system_.positions());
-      std::vector<Index> missed = outside(model, in);
-      if (missed.empty() && !other_pairs) break;
-      if (missed.empty()) {
-        // Bodies have gone into each other where nobody looked, or round an edge: again, with these contacts.
-        if (revisions == kPairRevisions) {
-          ++solved.fallbacks["contact_unsettled"];
-          break;
-        }
-        ++revisions;
-        ++solved.fallbacks["contact_revision"];
-      } else {
-        ++solved.fallbacks["region_grown"];
-        if (growth == kGrowths) {
-          ++solved.fallbacks["full_space_after_growth"];
-          all = true;
-        }
-        ++growth;
-        if (!oracle_.grow(missed, memory, region)) all = true;
-      }
-      keep_solution(memory);
-    }
+    const bool ok = try_step(model, state, in, joints, 0, solved);
     report.fallbacks = solved.fallbacks;
     report.iterations = solved.iterations;
     report.residual = solved.residual;
     report.inverted = solved.inverted;
     report.dofs = 3 * system_.full_nodes() + static_cast<Index>(system_.q().size());
     report.symbolic_analyses = system_.solver().stats().analyses;
-    if (!solved.converged) return fail(report, solved.why);
-    finish(model, in, state, memory);
+    if (!ok) return fail(report, solved.why);
     if (links_) report_links(*model.articulation, links_->outcome(), in.h, report);
-    count_switches(before, memory.full);
+    count_switches(before, memory_of<CondenseMemory>(state).full);
     describe(model, state, in, solved, report);
     report.phases = clock_.phases();
     return report;
@@ -204,6 +161,90 @@ class Condense final : public Stepper {
     const VecX weighted = model.mass.cwiseProduct(state.x - start.x);
     memory.q = solve_semidefinite(subspace_.mass, reduced_force(subspace_, start, weighted));
     return memory;
+  }
+
+  // A step of in.h. Where the solve of the region fails, two of half the length, and so on: nodes that go
+  // several faces far in one step meet faces that are not theirs. At last with all nodes in full space.
+  bool try_step(const Model& model, State& state, const StepInput& in, const VecX& joints, int halvings,
+                NewtonReport& solved) {
+    // Links and the history of bdf2 have whole steps.
+    const bool divisible = !links_ && !options_.bdf2 && halvings < kHalvings;
+    const VecX x = state.x, v = state.v;
+    const CondenseMemory kept = memory_of<CondenseMemory>(state);
+    if (plain_step(model, state, in, joints, !divisible, solved)) return true;
+    if (!divisible) return false;
+    state.x = x;
+    state.v = v;
+    memory_of<CondenseMemory>(state) = kept;
+    ++solved.fallbacks["halved_step"];
+    StepInput half = in;
+    half.h = 0.5 * in.h;
+    if (!try_step(model, state, half, joints, halvings + 1, solved)) return false;
+    half.t = in.t + half.h;
+    return try_step(model, state, half, joints, halvings + 1, solved);
+  }
+
+  // `last`: nothing shorter is tried after it.
+  bool plain_step(const Model& model, State& state, const StepInput& in, const VecX& joints, bool last,
+                  NewtonReport& solved) {
+    CondenseMemory& memory = memory_of<CondenseMemory>(state);
+    guess_.resize(0);
+    guess_q_.resize(0);
+    system_.begin_step();
+    skin(model, in, joints, state.joint_q);
+    std::vector<std::uint8_t> region;
+    {
+      auto phase = clock_.phase("oracle");
+      begin_stage(state, in, memory);
+      region = oracle_.region(hits(model, state, in, memory), in.t + in.h, moving(memory), memory);
+      // Contacts that training knows, beside nodes in full space, are as new.
+      for (std::vector<Index> beside; !(beside = known_beside(state, region)).empty();)
+        if (!oracle_.grow(beside, memory, region)) break;
+    }
+    bool all = false, doubled = false;
+    int revisions = 0;
+    for (int growth = 0;;) {
+      take_region(model, state, in, region, all, memory);
+      NewtonReport r = solve(model, state, in, limits(last, all), memory);
+      add(r, solved);
+      if (!r.converged && (!last || system_.all_full())) return false;
+      if (!r.converged) {  // graceful degradation, from the lowest energy that was found
+        keep_solution(memory);
+        if (!std::exchange(doubled, true) && oracle_.grow(touched(model, in), memory, region, 2)) {
+          ++solved.fallbacks["region_doubled"];
+        } else {
+          ++solved.fallbacks["full_space_after_failure"];
+          all = true;
+        }
+        continue;
+      }
+      auto phase = clock_.phase("oracle");
+      const bool other_pairs = system_.bodies() && system_.bodies()->revise(system_.positions());
+      std::vector<Index> missed = outside(model, in);
+      if (missed.empty() && !other_pairs) break;
+      if (missed.empty()) {
+        // Bodies have gone into each other where nobody looked, or round an edge: again, with these contacts.
+        if (revisions == kPairRevisions) {
+          ++solved.fallbacks["contact_unsettled"];
+          break;
+        }
+        ++revisions;
+        ++solved.fallbacks["contact_revision"];
+      } else {
+        ++solved.fallbacks["region_grown"];
+        if (growth == kGrowths) {
+          ++solved.fallbacks["full_space_after_growth"];
+          all = true;
+        }
+        ++growth;
+        if (!oracle_.grow(missed, memory, region)) all = true;
+      }
+      keep_solution(memory);
+    }
+    finish(model, in, state, memory);
+    if (const BodyContact* bodies = system_.bodies())
+      tunnelled_.insert(tunnelled_.end(), bodies->tunnelled().begin(), bodies->tunnelled().end());
+    return true;
   }
 
   // The links' step, which the flesh has no part in, and the script with the attached nodes held as well.
@@ -290,16 +331,22 @@ class Condense final : public Stepper {
     return clean(std::move(out));
   }
 
-  // Nodes of the subspace that touch something after the solve.
-  std::vector<Index> outside(const Model& model, const StepInput& in) const {
+  // Nodes that touch something after the solve.
+  std::vector<Index> touched(const Model& model, const StepInput& in) const {
     std::vector<Index> out;
-    if (system_.all_full()) return out;
     if (system_.bodies()) system_.add_pressing(system_.positions(), system_.full(), out);
     if (!model.contact.empty())
       for (const Contact& c : touching(model.contact, system_.positions(), in.t + in.h))
         out.push_back(c.node);
-    std::erase_if(out, [&](Index i) { return system_.full()[at(i)] != 0; });
     return clean(std::move(out));
+  }
+
+  // Those of the subspace.
+  std::vector<Index> outside(const Model& model, const StepInput& in) const {
+    if (system_.all_full()) return {};
+    std::vector<Index> out = touched(model, in);
+    std::erase_if(out, [&](Index i) { return system_.full()[at(i)] != 0; });
+    return out;
   }
 
   // Once each, and none that a bone holds: those go where the bone does.
@@ -381,7 +428,17 @@ class Condense final : public Stepper {
     return true;
   }
 
-  NewtonReport solve(const Model& model, const State& state, const StepInput& in, CondenseMemory& memory) {
+  // A factor in every iteration is for what nothing else helps: not where shorter steps do, and in full space
+  // not for long.
+  SolveLimits limits(bool last, bool all) const {
+    SolveLimits out;
+    if (all) out.newton = std::min(kFullNewton, options_.max_iterations);
+    if (!last && system_.bodies()) out.newton = 0;
+    return out;
+  }
+
+  NewtonReport solve(const Model& model, const State& state, const StepInput& in, const SolveLimits& limits,
+                     CondenseMemory& memory) {
     {
       auto phase = clock_.phase("pose");
       HybridStep s;
@@ -411,15 +468,14 @@ class Condense final : public Stepper {
     }
     guess_.resize(0);
     guess_q_.resize(0);
-    NewtonReport r = system_.solve(memory.factor, clock_);
+    NewtonReport r = system_.solve(memory.factor, clock_, limits);
     for (int k = 0; r.converged && system_.revise_friction(); ++k) {
       if (k == kCondenseRevisions) {
         ++r.fallbacks["friction_unsettled"];
         break;
       }
-      const NewtonReport again = system_.solve(memory.factor, clock_);
+      const NewtonReport again = system_.solve(memory.factor, clock_, limits);
       add(again, r);
-      r.converged = again.converged;
     }
     return r;
   }
@@ -440,6 +496,7 @@ class Condense final : public Stepper {
     sum.residual = r.residual;
     sum.elastic = r.elastic;
     sum.inverted = r.inverted;
+    sum.refound += r.refound;
     for (const auto& [name, times] : r.fallbacks) sum.fallbacks[name] += times;
   }
 
@@ -497,13 +554,13 @@ class Condense final : public Stepper {
       report.extra["body_pairs"] = static_cast<double>(bodies->pairs().size());
       report.extra["body_contacts"] = static_cast<double>(now.active);
       report.extra["body_depth"] = now.depth;  // [m]
+      report.extra["faces_found_again"] = solved.refound;
       if (options_.trained_contact) report.extra["trained_contacts"] = system_.trained_pairs();
-      report.extra["body_tunnelled"] = static_cast<double>(bodies->tunnelled().size());
-      if (!bodies->tunnelled().empty())
+      report.extra["body_tunnelled"] = static_cast<double>(tunnelled_.size());
+      if (!tunnelled_.empty())
         report.warnings.push_back(fmt::format(
             "{} node{} went through a body, the first is node {}: a smaller time step or a finer mesh helps",
-            bodies->tunnelled().size(), bodies->tunnelled().size() == 1 ? "" : "s",
-            bodies->tunnelled().front()));
+            tunnelled_.size(), tunnelled_.size() == 1 ? "" : "s", tunnelled_.front()));
     }
     if (model.contact.empty()) return;
     double deepest = 0;
@@ -537,6 +594,7 @@ class Condense final : public Stepper {
   VecX expected_;
   bool pose_moves_ = false, region_changed_ = false;
   VecX guess_, guess_q_;
+  std::vector<Index> tunnelled_;
   struct Switches {
     int full_space = 0, exact_points = 0, activated = 0, deactivated = 0;
   } switches_;

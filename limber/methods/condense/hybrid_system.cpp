@@ -32,7 +32,7 @@ HybridSystem::HybridSystem(const Model& model, const Skeleton& skeleton, const S
   if (options.body_contact)
     bodies_.emplace(model.mesh, BodyContactOptions{model.scene->contact.stiffness,
                                                    options.frictionless ? 0.0 : model.scene->contact.friction,
-                                                   options.contact_damping, options.slip_speed});
+                                                   options.contact_damping, options.slip_speed, true});
   body_force_ = VecX::Zero(bodies_ ? 3 * model.nodes() : 0);
 }
 
@@ -94,10 +94,15 @@ void HybridSystem::set_region(const std::vector<std::uint8_t>& wanted, bool exac
   }
   std::vector<Index> kept_elements;
   std::vector<double> kept_weights;
+  energy_scale_ = 0;
+  const std::vector<double>& volume = fem::rest_volume(*model_.elements);
+  const auto scale = [&](Index e) { return model_.mesh.material[at(e)].young * volume[at(e)]; };
   for (const auto& [element, weight] : kept) {
     kept_elements.push_back(element);
     kept_weights.push_back(weight);
+    energy_scale_ += weight * scale(element);
   }
+  for (const Index e : list) energy_scale_ += scale(e);
   active_.reset();
   points_.reset();
   off_.reset();
@@ -344,6 +349,10 @@ bool HybridSystem::couple_pairs(const VecX& x0, const VecX& x1) {
                ? 0.0
                : 1.0;
   });
+  std::vector<std::uint8_t> may(at(model_.nodes()));
+  for (Index i = 0; i < model_.nodes(); ++i)
+    may[at(i)] = place_[at(i)] >= 0 || skeleton_.bone_of_node[at(i)] >= 0;
+  bodies_->set_reach(std::move(may));
   trained_.clear();
   trained_nodes_.clear();
   std::vector<std::array<std::int64_t, 4>> list;
@@ -370,20 +379,9 @@ bool HybridSystem::couple_pairs(const VecX& x0, const VecX& x1) {
     make_pattern();
     set_costs();
   }
-  pair_nodes_.clear();
-  pair_blocks_.clear();
-  for (const BodyContact::Pair& pair : bodies_->pairs()) {
-    if (!pair.counts) continue;
-    pair_nodes_.insert(pair_nodes_.end(), pair.nodes.begin(), pair.nodes.end());
-    for (const Index i : pair.nodes)
-      for (const Index j : pair.nodes)
-        if (const Index a = place_[at(i)], b = place_[at(j)]; b >= 0 && a > b)
-          if (const Index block = pattern_->find(a, b); block >= 0) pair_blocks_.push_back(block);
-  }
-  for (std::vector<Index>* unique : {&pair_nodes_, &pair_blocks_, &trained_nodes_}) {
-    std::sort(unique->begin(), unique->end());
-    unique->erase(std::unique(unique->begin(), unique->end()), unique->end());
-  }
+  list_pairs();
+  std::sort(trained_nodes_.begin(), trained_nodes_.end());
+  trained_nodes_.erase(std::unique(trained_nodes_.begin(), trained_nodes_.end()), trained_nodes_.end());
   if (!trained_.empty()) {
     trained_place_.assign(at(model_.nodes()), -1);
     for (std::size_t k = 0; k < trained_nodes_.size(); ++k)
@@ -396,6 +394,25 @@ bool HybridSystem::couple_pairs(const VecX& x0, const VecX& x1) {
         make_block_pattern(static_cast<Index>(trained_nodes_.size()), cliques)));
   }
   return !complete;
+}
+
+// Nodes and blocks of the pairs that have an energy.
+void HybridSystem::list_pairs() {
+  pair_nodes_.clear();
+  pair_blocks_.clear();
+  for (const BodyContact::Pair& pair : bodies_->pairs()) {
+    if (!pair.counts) continue;
+    pair_nodes_.insert(pair_nodes_.end(), pair.nodes.begin(), pair.nodes.end());
+    for (const auto& nodes : {pair.nodes, pair.grip})
+      for (const Index i : nodes)
+        for (const Index j : nodes)
+          if (const Index a = place_[at(i)], b = place_[at(j)]; b >= 0 && a > b)
+            if (const Index block = pattern_->find(a, b); block >= 0) pair_blocks_.push_back(block);
+  }
+  for (std::vector<Index>* unique : {&pair_nodes_, &pair_blocks_}) {
+    std::sort(unique->begin(), unique->end());
+    unique->erase(std::unique(unique->begin(), unique->end()), unique->end());
+  }
 }
 
 void HybridSystem::evaluate(Point& p) {
@@ -427,7 +444,7 @@ void HybridSystem::evaluate(Point& p) {
   p.energy = stiffness_ * p.elastic;
   p.rf *= stiffness_;
   p.rs *= stiffness_;
-  p.scale = std::abs(p.energy) + stiffness_ * rounding_.energy;
+  p.scale = std::abs(p.energy) + stiffness_ * energy_scale_;
   const VecX dq = q_ - q0_;
   const double load =
       full_load_.dot(xf_ - gathered(step_.skin->x, full_nodes_)) + (r > 0 ? reduced_load_.dot(dq) : 0.0);
@@ -468,10 +485,8 @@ void HybridSystem::evaluate(Point& p) {
     p.energy += touch;
     p.scale += touch;
     if (!trained_nodes_.empty()) p.rs -= Wc_.transposed(gathered(body_force_, trained_nodes_));
-    for (const Index i : pair_nodes_) {
-      if (place_[at(i)] >= 0) node(p.rf, place_[at(i)]) -= node(body_force_, i);
-      node(body_force_, i).setZero();
-    }
+    for (Index k = 0; k < full_nodes(); ++k) node(p.rf, k) -= node(body_force_, full_nodes_[at(k)]);
+    body_force_.setZero();
   }
   p.norm = std::sqrt(p.rf.squaredNorm() + p.rs.squaredNorm());
   p.rounding = stiffness_ * rounding_.force * x_.lpNorm<Eigen::Infinity>() +
@@ -539,6 +554,10 @@ void HybridSystem::collect_contact_blocks(bool exact) {
   if (!contact_ && pair_nodes_.empty()) return;
   if (contact_matrix_.pattern != pattern_) contact_matrix_ = BlockMatrix(pattern_);
   if (contact_) contact_->add_stiffness(xf_, contact_matrix_);
+  if (!pair_nodes_.empty()) {
+    bodies_->follow(x_);
+    list_pairs();
+  }
   if (!pair_nodes_.empty()) bodies_->add_stiffness(x_, exact, contact_matrix_, place_);
   const auto take = [&](Index b) {
     auto block = contact_matrix_.block(b);

@@ -53,7 +53,13 @@ struct NewtonReport {
   double first_residual = 0, residual = 0;  // [N]
   double elastic = 0;                       // energy as the hybrid has it [J]
   Index inverted = 0;                       // among the elements that are looked at
+  int refound = 0;                          // times that a node in contact slid to another face
   std::map<std::string, int> fallbacks;
+};
+
+// How long a solve goes on.
+struct SolveLimits {
+  int newton = -1;  // iterations of Newton's method itself after the kept factor was of no use; < 0: all
 };
 
 // The skinned body at a time, with joints at these positions.
@@ -123,7 +129,7 @@ class HybridSystem {
   const BorderedSolver& solver() const { return solver_; }
 
   // Goes down the energy to where its gradient vanishes. `record`: what the kept factor was made from.
-  NewtonReport solve(RegionFactor& record, PhaseClock& clock);
+  NewtonReport solve(RegionFactor& record, PhaseClock& clock, const SolveLimits& limits = {});
   // Around every step; the end only after it has succeeded.
   void begin_step() { step_cost_ = cost_before_ = 0; }
   void end_step(RegionFactor& record) const;
@@ -144,6 +150,7 @@ class HybridSystem {
   bool covered(const BodyContact::Pair& pair) const;
   bool in_subspace(const BodyContact::Pair& pair, const std::vector<std::uint8_t>& region) const;
   void collect_trained(bool exact);
+  void list_pairs();
   void add_contact_blocks(std::span<const std::int64_t> blocks, std::span<const double> values);
 
   void set_costs();
@@ -156,7 +163,7 @@ class HybridSystem {
   bool search_along(Run& run, const VecX& d);
   bool direct_direction(Run& run, VecX& d);
   bool pcg_direction(Run& run, VecX& d);
-  End newton(Run& run);
+  End newton(Run& run, int limit);
   End lbfgs(Run& run);
 
   const Model& model_;
@@ -170,6 +177,7 @@ class HybridSystem {
   std::vector<std::uint8_t> full_;
   bool exact_ = false, ready_ = false;
   Index exact_domains_ = 0, anchored_count_ = 0;
+  double energy_scale_ = 0;  // E V of the elements that count, by their weights: rounding errors go by it [J]
   std::vector<Index> full_nodes_, edge_nodes_, point_nodes_;
   Index subspace_nodes_ = 0;
   std::optional<fem::Plan> active_, points_, off_;

@@ -79,7 +79,7 @@ bool HybridSystem::small_region() const {
   return cost_.assemble + cost_.factor < kCheapFactor * (cost_.solve + cost_.force + cost_.vectors);
 }
 
-NewtonReport HybridSystem::solve(RegionFactor& record, PhaseClock& clock) {
+NewtonReport HybridSystem::solve(RegionFactor& record, PhaseClock& clock, const SolveLimits& limits) {
   Run run{record, clock, {}, {}, 0, false, false};
   NewtonReport& report = run.report;
   {
@@ -100,14 +100,16 @@ NewtonReport HybridSystem::solve(RegionFactor& record, PhaseClock& clock) {
     const bool direct = full_nodes() == 0 || options_.solver == RegionSolver::kDirect ||
                         (options_.solver == RegionSolver::kAuto && small_region());
     if (direct || options_.solver == RegionSolver::kPcg) {
-      end = newton(run);
+      end = newton(run, limits.newton > 0 ? limits.newton : options_.max_iterations);
     } else {
       end = lbfgs(run);
       // Where contacts come and go, one factor after the other may be of little use: Newton's method itself.
-      if (end == End::kLimit || (end == End::kNoDescent && run.now.norm > kLooseEnd * run.target)) {
+      const int limit = limits.newton < 0 ? options_.max_iterations : limits.newton;
+      if (limit > 0 &&
+          (end == End::kLimit || (end == End::kNoDescent && run.now.norm > kLooseEnd * run.target))) {
         ++report.fallbacks["newton"];
         run.distrust = false;
-        end = newton(run);
+        end = newton(run, limit);
       }
     }
   }
@@ -115,19 +117,31 @@ NewtonReport HybridSystem::solve(RegionFactor& record, PhaseClock& clock) {
   report.elastic = run.now.elastic;
   report.inverted = run.now.inverted;
   report.converged = end == End::kConverged;
+  const auto place = [&] {
+    if (run.now.rf.size() == 0) return std::string("in the subspace");
+    Index worst = 0;
+    for (Index k = 1; k < full_nodes(); ++k)
+      if (node(run.now.rf, k).norm() > node(run.now.rf, worst).norm()) worst = k;
+    const Vec3 x = node(xf_, worst);
+    return fmt::format("greatest at node {} at ({:.4g}, {:.4g}, {:.4g})", full_nodes_[at(worst)], x.x(),
+                       x.y(), x.z());
+  };
   switch (end) {
     case End::kConverged:
       break;
     case End::kLimit:
-      report.why = fmt::format("not converged after {} iterations: the residual is {:.3g} N, was {:.3g} N",
-                               report.iterations, run.now.norm, report.first_residual);
+      report.why =
+          fmt::format("not converged after {} iterations{}: the residual is {:.3g} N, was {:.3g} N, {}",
+                      report.iterations, all_full() ? " with all nodes in full space" : "", run.now.norm,
+                      report.first_residual, place());
       break;
     case End::kNoDescent:
       report.converged = run.now.norm <= kLooseEnd * run.target;
       if (report.converged)
         ++report.fallbacks["flat_energy"];
       else
-        report.why = fmt::format("no way down; the residual is {:.3g} N", run.now.norm);
+        report.why = fmt::format("no way down{}; the residual is {:.3g} N, {}",
+                                 all_full() ? " with all nodes in full space" : "", run.now.norm, place());
       break;
     case End::kBroken:
       report.why = fmt::format("the matrix is not positive definite ({})",
@@ -160,15 +174,16 @@ bool HybridSystem::search_along(Run& run, const VecX& d) {
     return false;
   }
   std::swap(run.now, trial_);
+  if (!pair_nodes_.empty()) run.report.refound += bodies_->follow(x_);
   return true;
 }
 
-HybridSystem::End HybridSystem::newton(Run& run) {
+HybridSystem::End HybridSystem::newton(Run& run, int limit) {
   const bool pcg = options_.solver == RegionSolver::kPcg && full_nodes() > 0;
   if (pcg && !keep_factor(run)) return End::kBroken;
   VecX d;
   for (int i = 0; !run.converged(); ++i, ++run.report.iterations) {
-    if (i == options_.max_iterations) return End::kLimit;
+    if (i == limit) return End::kLimit;
     if (!(pcg ? pcg_direction(run, d) : direct_direction(run, d))) return End::kBroken;
     if (search_along(run, d))
       run.distrust = false;

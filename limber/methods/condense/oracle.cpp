@@ -102,10 +102,10 @@ void Oracle::widen(const std::vector<Index>& hits, std::vector<std::uint8_t>& re
     if (found[i] && skeleton_.bone_of_node[i] < 0) region[i] = 1;
 }
 
-bool Oracle::grow(const std::vector<Index>& hits, CondenseMemory& memory,
-                  std::vector<std::uint8_t>& region) const {
+bool Oracle::grow(const std::vector<Index>& hits, CondenseMemory& memory, std::vector<std::uint8_t>& region,
+                  double radii) const {
   std::vector<std::uint8_t> found;
-  reach(hits, options_.radius, found);
+  reach(hits, radii * options_.radius, found);
   bool grown = false;
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (!found[i] || skeleton_.bone_of_node[i] >= 0) continue;

@@ -22,7 +22,8 @@ class Oracle {
   std::vector<std::uint8_t> region(const std::vector<Index>& hits, double t, bool moving,
                                    CondenseMemory& memory) const;
   // The same, grown by nodes that were found to touch after the solve. False: nothing is new.
-  bool grow(const std::vector<Index>& hits, CondenseMemory& memory, std::vector<std::uint8_t>& region) const;
+  bool grow(const std::vector<Index>& hits, CondenseMemory& memory, std::vector<std::uint8_t>& region,
+            double radii = 1) const;
 
   double size() const { return size_; }  // the longest side of the bodies' box at rest [m]
 
