@@ -418,7 +418,7 @@ void run_roofline() {
     for (long c = 0; c < K; ++c)
       for (long r = 0; r < rows; ++r)
         if (r < K || r >= cols) X[r + c * rows] = r == c ? static_cast<double>(K + M) : value(rng);
-    const Panel L{values.data(), K, M};
+    const PanelOf<double> L{values.data(), K, M};
     const ConstPanel done{values.data(), K, M};
     const int n = static_cast<int>(K + M);
     std::vector<double> a(n * n, 1.0), b(n * n, 1.0), c(n * n, 0.0);
@@ -429,18 +429,18 @@ void run_roofline() {
     double front = 1e30, dgemm = 1e30;
     const double one = 1, minus = -1;
     for (int round = 0; round < 20; ++round) {
-      front =
-          std::min(front, seconds([&] {
-                            for (int i = 0; i < repeat; ++i) {
-                              kernels().factor(L, 0, K, L.strips(), X.data(), rows, floor.data());
-                              for (long j = 0; j * kBlock < round_up(M); ++j) {
-                                const long first = L.pivot_strips() + j * kBlock / kStrip;
-                                kernels().multiply(done, first, L.strips(), first,
-                                                   std::min(L.strips(), first + kBlock / kStrip), 0, K, true,
-                                                   false, U.data() + update_offset(M, j), update_ld(M, j));
-                              }
-                            }
-                          }) / repeat);
+      front = std::min(
+          front, seconds([&] {
+                   for (int i = 0; i < repeat; ++i) {
+                     kernels().in_double.factor(L, 0, K, L.strips(), X.data(), rows, floor.data());
+                     for (long j = 0; j * kBlock < round_up(M); ++j) {
+                       const long first = L.pivot_strips() + j * kBlock / kStrip;
+                       kernels().in_double.multiply(done, first, L.strips(), first,
+                                                    std::min(L.strips(), first + kBlock / kStrip), 0, K, true,
+                                                    false, U.data() + update_offset(M, j), update_ld(M, j));
+                     }
+                   }
+                 }) / repeat);
       dgemm = std::min(dgemm, seconds([&] {
                                 for (int i = 0; i < gemm; ++i)
                                   dgemm_("N", "T", &n, &n, &n, &minus, a.data(), &n, b.data(), &n, &one,
@@ -452,18 +452,21 @@ void run_roofline() {
   }
 }
 
-// Right-hand sides that go along with the factorisation against those that are swept after it.
+// Right-hand sides that go along with the factorisation against those that are swept after it, and the same
+// with a factor in single precision.
 void run_carried(const Case& c, double poisson, double budget) {
   const BlockMatrix A = step_matrix(c.mesh(), poisson);
   for (const Index columns : {1, 9}) {
     const MatX B = MatX::Random(3 * A.pattern->n, columns), none(0, 0);
-    Cholesky swept, carried;
+    Cholesky swept, carried, single({"native", "auto", true});
     swept.analyze(*A.pattern);
-    carried.analyze(*A.pattern);
-    carried.carry(*A.pattern, columns);
-    double best[5] = {1e9, 1e9, 1e9, 1e9, 1e9};
+    for (Cholesky* chol : {&carried, &single}) {
+      chol->analyze(*A.pattern);
+      chol->carry(*A.pattern, columns);
+    }
+    double best[7] = {1e9, 1e9, 1e9, 1e9, 1e9, 1e9, 1e9};
     const auto least = [&](int k, auto&& work) { best[k] = std::min(best[k], 1e3 * seconds(work)); };
-    MatX Y, X;
+    MatX Y, X, Z;
     RowMatX J;
     for (double spent = 0; spent < budget;)
       spent += seconds([&] {
@@ -473,10 +476,14 @@ void run_carried(const Case& c, double poisson, double budget) {
         least(2, [&] { swept.extend_from_tail(none, Y, J, X); });
         least(3, [&] { static_cast<void>(carried.factor(A, B)); });
         least(4, [&] { X = carried.solve_carried(); });
+        least(5, [&] { static_cast<void>(single.factor(A, B)); });
+        least(6, [&] { Z = single.solve_carried(); });
       });
-    fmt::print("| {} | {} | {:.1f} + {:.1f} + {:.1f} = {:.1f} | {:.1f} + {:.1f} = {:.1f} |\n", c.name,
-               columns, best[0], best[1], best[2], best[0] + best[1] + best[2], best[3], best[4],
-               best[3] + best[4]);
+    fmt::print(
+        "| {} | {} | {:.1f} + {:.1f} + {:.1f} = {:.1f} | {:.1f} + {:.1f} = {:.1f} | {:.1f} + {:.1f} = {:.1f} "
+        "| {:.1e} |\n",
+        c.name, columns, best[0], best[1], best[2], best[0] + best[1] + best[2], best[3], best[4],
+        best[3] + best[4], best[5], best[6], best[5] + best[6], (Z - X).norm() / X.norm());
   }
 }
 
@@ -517,7 +524,9 @@ int main(int argc, char** argv) {
     for (const Case& c : cases) run_solves(c, poisson, budget, threads);
     fmt::print(
         "\n## Right-hand sides that go along with the factorisation, {} threads, ms\n\n"
-        "| mesh | columns | factor + forward + backward | factor with them + backward |\n|---|---|---|---|\n",
+        "| mesh | columns | factor + forward + backward | factor with them + backward | in single precision "
+        "| "
+        "its error |\n|---|---|---|---|---|---|\n",
         threads);
     set_threads(threads);
     for (const Case& c : cases) run_carried(c, poisson, budget);

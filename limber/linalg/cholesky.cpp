@@ -6,9 +6,12 @@
 namespace limber {
 namespace {
 
-std::unique_ptr<CholeskyBackend> make_backend(const std::string& name) {
-  if (name == "auto" || name == "native") return make_native_backend();
+std::unique_ptr<CholeskyBackend> make_backend(const std::string& name, bool single) {
+  if (name == "auto" || name == "native") return make_native_backend(single);
   if (name == "cholmod") {
+    if (single)
+      throw Error(ErrorKind::kUsage,
+                  "solver \"cholmod\": factors in single precision are made by \"native\"");
     if (make_cholmod_backend) return make_cholmod_backend();
     throw Error(ErrorKind::kUsage,
                 "solver \"cholmod\": this program was built without it; use \"native\", or build with "
@@ -27,7 +30,7 @@ std::vector<std::string> cholesky_backends() {
 }
 
 Cholesky::Cholesky(CholeskyOptions options)
-    : options_(std::move(options)), backend_(make_backend(options_.backend)) {}
+    : options_(std::move(options)), backend_(make_backend(options_.backend, options_.single)) {}
 Cholesky::~Cholesky() = default;
 Cholesky::Cholesky(Cholesky&&) noexcept = default;
 Cholesky& Cholesky::operator=(Cholesky&&) noexcept = default;

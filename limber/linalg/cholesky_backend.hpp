@@ -10,6 +10,7 @@ namespace limber {
 // (a sum of squares cancels against the entry, with an error of a few 1e-16 of it): the matrix is singular to
 // working precision.
 inline constexpr double kLostPivot = 1e-15;
+inline constexpr double kLostPivotInSingle = 5e-7;
 
 // Arguments are checked by Cholesky: sizes agree, a factor exists.
 class CholeskyBackend {
@@ -56,7 +57,7 @@ class CholeskyBackend {
   MatX condensed_;
 };
 
-std::unique_ptr<CholeskyBackend> make_native_backend();
+std::unique_ptr<CholeskyBackend> make_native_backend(bool single);
 // Null unless the program links limber_cholmod.
 __attribute__((weak)) std::unique_ptr<CholeskyBackend> make_cholmod_backend();
 

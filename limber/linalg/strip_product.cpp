@@ -13,7 +13,7 @@ void StripRows::negative_product(long a0, long a1, long b0, long b1, double* C, 
   panel.values =
       reinterpret_cast<const double*>(reinterpret_cast<std::uintptr_t>(values_.data()) -
                                       sizeof(double) * static_cast<std::uintptr_t>(panel.offset(P)));
-  sparse::kernels().multiply(panel, P + a0, P + a1, P + b0, P + b1, 0, cols_, false, false, C, ld);
+  sparse::kernels().in_double.multiply(panel, P + a0, P + a1, P + b0, P + b1, 0, cols_, false, false, C, ld);
 }
 
 }  // namespace limber

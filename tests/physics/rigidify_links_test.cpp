@@ -4,6 +4,7 @@
 
 #include <limber/core/error.hpp>
 #include <limber/core/parallel.hpp>
+#include <limber/rigid/articulation.hpp>
 #include <limber/scene/load.hpp>
 #include <limber/sim/hash.hpp>
 

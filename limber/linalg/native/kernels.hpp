@@ -19,7 +19,7 @@ inline constexpr int kStrip = 8;  // rows of a strip
 
 LIMBER_INLINE long round_up(long n) { return (n + kStrip - 1) / kStrip * kStrip; }
 
-// A panel in memory. `Value` is double or const double; const float for a copy that is rounded.
+// A panel in memory. `Value` is double or float, const or not.
 template <class Value>
 struct PanelOf {
   Value* values;
@@ -36,7 +36,6 @@ struct PanelOf {
   LIMBER_INLINE Value* strip(long s) const { return values + offset(s); }
   LIMBER_INLINE long size() const { return offset(strips()); }
 };
-using Panel = PanelOf<double>;
 using ConstPanel = PanelOf<const double>;
 using RoundedPanel = PanelOf<const float>;
 
@@ -63,8 +62,9 @@ struct Run {
   std::int32_t length;  // rows
 };
 
+template <class Real>
 struct UpdateView {
-  const double* values;
+  const Real* values;
   long M, columns;  // rows; columns, without those of carried rows, which nobody needs
   const Run* runs;
   int count;
@@ -72,7 +72,7 @@ struct UpdateView {
 
   LIMBER_INLINE long ld(long c) const { return update_ld(M, c / kBlock); }
   // Column c, to be indexed by the row of the update, from c on.
-  LIMBER_INLINE const double* column(long c) const {
+  LIMBER_INLINE const Real* column(long c) const {
     const long block = c / kBlock;
     return values + update_offset(M, block) + (c - block * kBlock) * update_ld(M, block) - block * kBlock;
   }
@@ -83,10 +83,42 @@ struct BadPivot {
   double value = 0;
 };
 
-// Sweeps with one right-hand side, in pieces, over panels of the type P; all sums are in double precision.
-// `x`: the pivot rows with their padding. c0 is a multiple of 8, c1 too or K.
+// Factorisation, in numbers of the type Real: double, or float for a factor in single precision.
+template <class Real>
+struct FactorKernels {
+  // C (+)= -A B^T: A the strips [a0, a1) of the panel, B the strips [b0, b1), both over columns [k0, k1).
+  // C starts at the first row of strip a0 and the first row of b0, column-major with leading dimension ld.
+  // With `lower` (a0 == b0) tiles above the diagonal are left out; without `add` C is overwritten.
+  void (*multiply)(const PanelOf<const Real>& L, long a0, long a1, long b0, long b1, long k0, long k1,
+                   bool lower, bool add, Real* C, long ld);
+
+  // Factors the columns [c0, c1) (c0 a multiple of 8, c1 too or K) of the rows in the strips [c0 / 8, end).
+  // X: the assembled entries, less the products with columns before c0; its first entry is (c0, c0), and its
+  // columns are padded to a multiple of 8.
+  // `floor[c]`: the size that the pivot of column c must exceed.
+  BadPivot (*factor)(const PanelOf<Real>& L, long c0, long c1, long end, const Real* X, long ld,
+                     const double* floor);
+  // The same columns for the strips [r0, r1) below, once the pivots are factored; X starts at (8 r0, c0).
+  void (*solve_rows)(const PanelOf<Real>& L, long c0, long c1, long r0, long r1, const Real* X, long ld);
+
+  // Adds the part of a child's update that falls into the rows [row0, row1) and columns [col0, col1) of the
+  // front (lower triangle, padding counted) to C, which starts at (row0, col0).
+  void (*add_update)(const UpdateView<Real>& update, long row0, long row1, long col0, long col1, Real* C,
+                     long ld);
+};
+
+// Sweeps over panels of the type P. All sums are in double precision.
 template <class P>
-struct OneSide {
+struct SweepKernels {
+  // One front of a sweep with `lanes` right-hand sides (a multiple of `register_lanes`, up to 32). Rows are
+  // `ld` doubles
+  // apart: x1: the pivot rows; row r below them lies at x + below[r]. Forward: x1 <- L1^-1 x1, x2 += -L2 x1.
+  // Backward: x1 <- L1^-T (x1 - L2^T x2).
+  void (*forward)(const P& L, int lanes, long ld, double* x1, double* x, const long* below);
+  void (*backward)(const P& L, int lanes, long ld, double* x1, const double* x, const long* below);
+
+  // With one right-hand side, in pieces. `x`: the pivot rows with their padding. c0 is a multiple of 8, c1
+  // too or K.
   // x[c0, c1) <- L^-1 x[c0, c1) with the diagonal block of these columns.
   void (*forward_pivots)(const P& L, long c0, long c1, double* x);
   // y -= L x over the columns [c0, c1), for the rows of the strips [s0, s1).
@@ -99,40 +131,21 @@ struct OneSide {
 
 // One set of kernels per instruction set.
 struct Kernels {
-  // C (+)= -A B^T: A the strips [a0, a1) of the panel, B the strips [b0, b1), both over columns [k0, k1).
-  // C starts at the first row of strip a0 and the first row of b0, column-major with leading dimension ld.
-  // With `lower` (a0 == b0) tiles above the diagonal are left out; without `add` C is overwritten.
-  void (*multiply)(const ConstPanel& L, long a0, long a1, long b0, long b1, long k0, long k1, bool lower,
-                   bool add, double* C, long ld);
+  FactorKernels<double> in_double;
+  FactorKernels<float> in_single;
+  int register_lanes;  // of right-hand sides
+  SweepKernels<ConstPanel> exact;
+  SweepKernels<RoundedPanel> rounded;
 
-  // Factors the columns [c0, c1) (c0 a multiple of 8, c1 too or K) of the rows in the strips [c0 / 8, end).
-  // X: the assembled entries, less the products with columns before c0; its first entry is (c0, c0), and its
-  // columns are padded to a multiple of 8.
-  // `floor[c]`: the size that the pivot of column c must exceed.
-  BadPivot (*factor)(const Panel& L, long c0, long c1, long end, const double* X, long ld,
-                     const double* floor);
-  // The same columns for the strips [r0, r1) below, once the pivots are factored; X starts at (8 r0, c0).
-  void (*solve_rows)(const Panel& L, long c0, long c1, long r0, long r1, const double* X, long ld);
-
-  // Adds the part of a child's update that falls into the rows [row0, row1) and columns [col0, col1) of the
-  // front (lower triangle, padding counted) to C, which starts at (row0, col0).
-  void (*add_update)(const UpdateView& update, long row0, long row1, long col0, long col1, double* C,
-                     long ld);
-
-  // One front of a sweep with `lanes` right-hand sides (a multiple of `register_lanes`, up to 32). Rows are
-  // `ld` doubles
-  // apart: x1: the pivot rows; row r below them lies at x + below[r]. Forward: x1 <- L1^-1 x1, x2 += -L2 x1.
-  // Backward: x1 <- L1^-T (x1 - L2^T x2).
-  int register_lanes;
-  void (*forward)(const ConstPanel& L, int lanes, long ld, double* x1, double* x, const long* below);
-  void (*backward)(const ConstPanel& L, int lanes, long ld, double* x1, const double* x, const long* below);
-
-  // The same with one right-hand side.
-  OneSide<ConstPanel> exact;
-  OneSide<RoundedPanel> rounded;
-
-  LIMBER_INLINE const OneSide<ConstPanel>& one_side(const ConstPanel&) const { return exact; }
-  LIMBER_INLINE const OneSide<RoundedPanel>& one_side(const RoundedPanel&) const { return rounded; }
+  template <class Real>
+  LIMBER_INLINE const FactorKernels<Real>& factor_in() const {
+    if constexpr (sizeof(Real) == sizeof(double))
+      return in_double;
+    else
+      return in_single;
+  }
+  LIMBER_INLINE const SweepKernels<ConstPanel>& sweeps(const ConstPanel&) const { return exact; }
+  LIMBER_INLINE const SweepKernels<RoundedPanel>& sweeps(const RoundedPanel&) const { return rounded; }
 };
 
 // Of the chosen instruction set (core/instruction_set.hpp).

@@ -1,34 +1,25 @@
-// The kernels, for the instruction set that the including file is compiled for. Each kernels_*.cpp includes
-// this inside a namespace of its own. Nothing of the standard library is used here: see LIMBER_INLINE.
+// The kernels of the factorisation in numbers of the type Real, for the instruction set that the including
+// file is compiled for. Each kernels_*.cpp includes this twice, with Real double and float, inside namespaces
+// of its own. Nothing of the standard library is used here: see LIMBER_INLINE.
 
+constexpr bool kSingle = sizeof(Real) == 4;
 #if defined(__AVX512F__)
-constexpr int kLanes = 8, kRows = 3, kCols = 8;  // a tile: 3 strips x 8 columns, 24 of 32 registers
+// A tile: 3 strips x 8 columns, 24 of 32 registers. A strip of floats is half a register long.
+constexpr int kLanes = 8, kRows = 3, kCols = 8;
 #elif defined(__AVX2__) && defined(__FMA__)
-constexpr int kLanes = 4, kRows = 1, kCols = 4;  // 8 of 16 registers
+constexpr int kLanes = kSingle ? 8 : 4, kRows = kSingle ? 3 : 1, kCols = 4;  // 12 or 8 of 16 registers
 #else
-constexpr int kLanes = 2, kRows = 1, kCols = 2;  // 8 of 16 registers
+constexpr int kLanes = kSingle ? 4 : 2, kRows = 1, kCols = kSingle ? 4 : 2;  // 8 of 16 registers
 #endif
 constexpr int kParts = kStrip / kLanes;  // registers per column of a strip
-constexpr long kDepth = 256;             // columns per pass of a product: a strip of it stays in the L1 cache
-constexpr long kHeight = 24;             // strips per pass: with kDepth columns they stay in the L2 cache
+constexpr Real kLargest = kSingle ? Real(3.4e38F) : Real(1.7e308);
+constexpr long kDepth = 256;  // columns per pass of a product: a strip of it stays in the L1 cache
+constexpr long kHeight = 24;  // strips per pass: with kDepth columns they stay in the L2 cache
 
-typedef double Vec __attribute__((vector_size(kLanes * 8), aligned(8), may_alias));
+typedef Real Vec __attribute__((vector_size(kLanes * sizeof(Real)), aligned(sizeof(Real)), may_alias));
 
-inline Vec load(const double* p) { return *reinterpret_cast<const Vec*>(p); }
-typedef float RoundedVec __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
-inline Vec load(const float* p) {
-  return __builtin_convertvector(*reinterpret_cast<const RoundedVec*>(p), Vec);
-}
-inline void store(double* p, Vec v) { *reinterpret_cast<Vec*>(p) = v; }
-
-// Keeps a value in its register: without it the compiler folds one load into each of its uses.
-inline void pin(Vec& v) {
-#if defined(__AVX512F__)
-  asm("" : "+v"(v));
-#elif defined(__x86_64__)
-  asm("" : "+x"(v));
-#endif
-}
+inline Vec load(const Real* p) { return *reinterpret_cast<const Vec*>(p); }
+inline void store(Real* p, Vec v) { *reinterpret_cast<Vec*>(p) = v; }
 
 // S strips by C columns in registers.
 template <int S, int C>
@@ -40,26 +31,26 @@ struct Tile {
       for (int c = 0; c < C; ++c)
         for (int h = 0; h < kParts; ++h) t[s][c][h] = Vec{};
   }
-  void read(const double* x, long ld) {
+  void read(const Real* x, long ld) {
     for (int s = 0; s < S; ++s)
       for (int c = 0; c < C; ++c)
         for (int h = 0; h < kParts; ++h) t[s][c][h] = load(x + kStrip * s + h * kLanes + c * ld);
   }
-  void write(double* x, long ld) const {
+  void write(Real* x, long ld) const {
     for (int s = 0; s < S; ++s)
       for (int c = 0; c < C; ++c)
         for (int h = 0; h < kParts; ++h) store(x + kStrip * s + h * kLanes + c * ld, t[s][c][h]);
   }
   // t -= A B^T: a[s] the strips of A, b the C rows of B inside their strip.
-  void subtract_product(const double* const (&strips)[S], const double* __restrict b, long k) {
-    const double* a[S];
+  void subtract_product(const Real* const (&strips)[S], const Real* __restrict b, long k) {
+    const Real* a[S];
     for (int s = 0; s < S; ++s) a[s] = strips[s];
     for (long i = 0; i < k; ++i) {
       Vec x[S][kParts];
       for (int s = 0; s < S; ++s)
         for (int h = 0; h < kParts; ++h) x[s][h] = load(a[s] + kStrip * i + h * kLanes);
       for (int c = 0; c < C; ++c) {
-        const double y = b[kStrip * i + c];
+        const Real y = b[kStrip * i + c];
         for (int s = 0; s < S; ++s)
           for (int h = 0; h < kParts; ++h) t[s][c][h] -= x[s][h] * y;
       }
@@ -68,9 +59,9 @@ struct Tile {
 };
 
 template <int S, bool kAdd>
-inline void multiply_tiles(const ConstPanel& L, long a, const double* b, long k0, long k1, double* C,
+inline void multiply_tiles(const PanelOf<const Real>& L, long a, const Real* b, long k0, long k1, Real* C,
                            long ld) {
-  const double* strips[S];
+  const Real* strips[S];
   for (int s = 0; s < S; ++s) strips[s] = L.strip(a + s) + kStrip * k0;
   for (int c = 0; c < kStrip; c += kCols) {
     Tile<S, kCols> tile;
@@ -84,13 +75,13 @@ inline void multiply_tiles(const ConstPanel& L, long a, const double* b, long k0
 }
 
 template <bool kAdd>
-inline void multiply_pass(const ConstPanel& L, long a0, long a1, long b0, long b1, long k0, long k1,
-                          bool lower, double* C, long ld) {
+inline void multiply_pass(const PanelOf<const Real>& L, long a0, long a1, long b0, long b1, long k0, long k1,
+                          bool lower, Real* C, long ld) {
   for (long block = a0; block < a1; block += kHeight) {
     const long end = block + kHeight < a1 ? block + kHeight : a1;
     for (long j = b0; j < b1 && !(lower && j >= end); ++j) {
-      const double* b = L.strip(j);
-      double* column = C + kStrip * (j - b0) * ld;
+      const Real* b = L.strip(j);
+      Real* column = C + kStrip * (j - b0) * ld;
       long i = lower && j > block ? j : block;
       for (; i + kRows <= end; i += kRows)
         multiply_tiles<kRows, kAdd>(L, i, b, k0, k1, column + kStrip * (i - a0), ld);
@@ -104,8 +95,8 @@ inline void multiply_pass(const ConstPanel& L, long a0, long a1, long b0, long b
   }
 }
 
-void multiply(const ConstPanel& L, long a0, long a1, long b0, long b1, long k0, long k1, bool lower, bool add,
-              double* C, long ld) {
+void multiply(const PanelOf<const Real>& L, long a0, long a1, long b0, long b1, long k0, long k1, bool lower,
+              bool add, Real* C, long ld) {
   for (long k = k0; k < k1 || !add; k += kDepth, add = true) {
     const long end = k + kDepth < k1 ? k + kDepth : k1;
     if (add)
@@ -119,25 +110,25 @@ void multiply(const ConstPanel& L, long a0, long a1, long b0, long b1, long k0, 
 // those of the unit matrix. `inverse` gets the inverse of the diagonal. False, with `bad`, for a bad pivot.
 // As L D L^T first: one division per column is all that the next column waits for, and the square roots are
 // taken together.
-inline bool factor_8x8(double* __restrict x, double* __restrict inverse, int w, const double* floor,
+inline bool factor_8x8(Real* __restrict x, Real* __restrict inverse, int w, const double* floor,
                        BadPivot* bad) {
   Vec t[kStrip][kParts];
-  double pivot[kStrip] __attribute__((aligned(64)));
+  Real pivot[kStrip] __attribute__((aligned(64)));
   for (int c = 0; c < kStrip; ++c)
     for (int h = 0; h < kParts; ++h) t[c][h] = load(x + kStrip * c + h * kLanes);
   for (int c = 0; c < kStrip; ++c) {
-    const double d = c < w ? t[c][c / kLanes][c % kLanes] : 1.0;
+    const Real d = c < w ? t[c][c / kLanes][c % kLanes] : Real{1};
     pivot[c] = d;
-    const double inv = 1 / d;
+    const Real inv = 1 / d;
     Vec scaled[kParts];
     for (int h = 0; h < kParts; ++h) scaled[h] = t[c][h] * inv;
     for (int j = c + 1; j < kStrip; ++j) {
-      const double y = t[c][j / kLanes][j % kLanes];
+      const Real y = t[c][j / kLanes][j % kLanes];
       for (int h = 0; h < kParts; ++h) t[j][h] -= scaled[h] * y;
     }
   }
   for (int c = 0; c < w; ++c)
-    if (!(pivot[c] > floor[c] && pivot[c] <= 1.7e308)) {
+    if (!(pivot[c] > floor[c] && pivot[c] <= kLargest)) {
       bad->column = c;
       bad->value = pivot[c];
       return false;
@@ -155,36 +146,36 @@ inline bool factor_8x8(double* __restrict x, double* __restrict inverse, int w, 
 // row of g; `d`: the diagonal block itself, 8x8, unit columns beyond the last one. X may be read beyond w
 // columns.
 template <int S>
-inline void solve_tile(const Panel& L, long a, const double* pivots, const double* __restrict d,
-                       const double* __restrict inverse, long c0, long g, int w, const double* X, long ld) {
+inline void solve_tile(const PanelOf<Real>& L, long a, const Real* pivots, const Real* __restrict d,
+                       const Real* __restrict inverse, long c0, long g, int w, const Real* X, long ld) {
   Tile<S, kCols> tile;
-  const double* strips[S];
+  const Real* strips[S];
   for (int s = 0; s < S; ++s) strips[s] = L.strip(a + s) + kStrip * c0;
   tile.read(X, ld);
   tile.subtract_product(strips, pivots + kStrip * c0, g - c0);
   for (int c = 0; c < kCols; ++c) {
-    const double inv = inverse[c];
+    const Real inv = inverse[c];
     for (int s = 0; s < S; ++s)
       for (int h = 0; h < kParts; ++h) tile.t[s][c][h] *= inv;
     for (int j = c + 1; j < kCols; ++j) {
-      const double y = d[kStrip * c + j];
+      const Real y = d[kStrip * c + j];
       for (int s = 0; s < S; ++s)
         for (int h = 0; h < kParts; ++h) tile.t[s][j][h] -= tile.t[s][c][h] * y;
     }
   }
   for (int s = 0; s < S; ++s) {
-    double* out = L.strip(a + s) + kStrip * g;
+    Real* out = L.strip(a + s) + kStrip * g;
     for (int c = 0; c < kCols; ++c)
       if (c < w)
         for (int h = 0; h < kParts; ++h) store(out + kStrip * c + h * kLanes, tile.t[s][c][h]);
   }
 }
 
-inline void solve_group(const Panel& L, long c0, long g, int w, const double* d, const double* inverse,
-                        long r0, long r1, const double* X, long ld) {
-  const double* pivots = L.strip(g / kStrip);
+inline void solve_group(const PanelOf<Real>& L, long c0, long g, int w, const Real* d, const Real* inverse,
+                        long r0, long r1, const Real* X, long ld) {
+  const Real* pivots = L.strip(g / kStrip);
   for (int c = 0; c < w; c += kCols) {
-    const double *p = pivots + c, *dc = d + (kStrip + 1) * c, *x = X + (g + c - c0) * ld;
+    const Real *p = pivots + c, *dc = d + (kStrip + 1) * c, *x = X + (g + c - c0) * ld;
     long r = r0;
     for (; r + kRows <= r1; r += kRows)
       solve_tile<kRows>(L, r, p, dc, inverse + c, c0, g + c, w - c, x + kStrip * (r - r0), ld);
@@ -197,15 +188,16 @@ inline void solve_group(const Panel& L, long c0, long g, int w, const double* d,
   }
 }
 
-BadPivot factor(const Panel& L, long c0, long c1, long end, const double* X, long ld, const double* floor) {
+BadPivot factor(const PanelOf<Real>& L, long c0, long c1, long end, const Real* X, long ld,
+                const double* floor) {
   BadPivot bad;
   for (long g = c0; g < c1; g += kStrip) {
     const int w = static_cast<int>(c1 - g < kStrip ? c1 - g : kStrip);
     const long s = g / kStrip;
-    const double* x = X + (g - c0) * (ld + 1);
-    double* strip = L.strip(s);
-    double block[kStrip * kStrip] __attribute__((aligned(64))), inverse[kStrip];
-    const double* strips[1] = {strip + kStrip * c0};
+    const Real* x = X + (g - c0) * (ld + 1);
+    Real* strip = L.strip(s);
+    Real block[kStrip * kStrip] __attribute__((aligned(64))), inverse[kStrip];
+    const Real* strips[1] = {strip + kStrip * c0};
     for (int c = 0; c < kStrip; c += kCols) {
       Tile<1, kCols> tile;
       tile.read(x + c * ld, ld);
@@ -222,11 +214,11 @@ BadPivot factor(const Panel& L, long c0, long c1, long end, const double* X, lon
   return bad;
 }
 
-void solve_rows(const Panel& L, long c0, long c1, long r0, long r1, const double* X, long ld) {
+void solve_rows(const PanelOf<Real>& L, long c0, long c1, long r0, long r1, const Real* X, long ld) {
   for (long g = c0; g < c1; g += kStrip) {
     const int w = static_cast<int>(c1 - g < kStrip ? c1 - g : kStrip);
-    const double* strip = L.strip(g / kStrip) + kStrip * g;
-    double block[kStrip * kStrip] __attribute__((aligned(64))), inverse[kStrip];
+    const Real* strip = L.strip(g / kStrip) + kStrip * g;
+    Real block[kStrip * kStrip] __attribute__((aligned(64))), inverse[kStrip];
     for (int i = 0; i < kStrip * kStrip; i += kLanes)
       store(block + i, i < kStrip * w ? load(strip + i) : Vec{});
     for (int c = 0; c < kStrip; ++c) {
@@ -239,23 +231,29 @@ void solve_rows(const Panel& L, long c0, long c1, long r0, long r1, const double
 
 // y[0, n) += x[0, n) for W columns each.
 template <int W>
-inline void add_columns(double* __restrict y, long ldy, const double* __restrict x, long ldx, long n) {
+inline void add_columns(Real* __restrict y, long ldy, const Real* __restrict x, long ldx, long n) {
   long i = 0;
   for (; i + kLanes <= n; i += kLanes)
     for (int c = 0; c < W; ++c) store(y + c * ldy + i, load(y + c * ldy + i) + load(x + c * ldx + i));
 #if defined(__AVX512F__)
-  if (i < n) {
+  if (!kSingle && i < n) {
     const __mmask8 rest = static_cast<__mmask8>((1 << (n - i)) - 1);
     for (int c = 0; c < W; ++c)
       _mm512_mask_storeu_pd(y + c * ldy + i, rest,
                             _mm512_add_pd(_mm512_maskz_loadu_pd(rest, y + c * ldy + i),
                                           _mm512_maskz_loadu_pd(rest, x + c * ldx + i)));
+    return;
   }
-#else
+#endif
+  if (kLanes > 4 && i + 4 <= n) {
+    for (int c = 0; c < W; ++c)
+      for (int k = 0; k < 4; ++k) y[c * ldy + i + k] += x[c * ldx + i + k];
+    i += 4;
+  }
   if (i + 2 <= n) {
     for (int c = 0; c < W; ++c) {
-      const double *from = x + c * ldx + i, a = from[0], b = from[1];
-      double* to = y + c * ldy + i;
+      const Real *from = x + c * ldx + i, a = from[0], b = from[1];
+      Real* to = y + c * ldy + i;
       to[0] += a;
       to[1] += b;
     }
@@ -263,12 +261,11 @@ inline void add_columns(double* __restrict y, long ldy, const double* __restrict
   }
   if (i < n)
     for (int c = 0; c < W; ++c) y[c * ldy + i] += x[c * ldx + i];
-#endif
 }
 
 // Node by node: W columns, and the whole diagonal block although only its lower triangle is used.
 template <int W>
-inline void add_nodes(const UpdateView& update, long row0, long row1, long col0, long col1, double* C,
+inline void add_nodes(const UpdateView<Real>& update, long row0, long row1, long col0, long col1, Real* C,
                       long ld) {
   int first_rows = 0;  // runs before it lie above row0
   while (first_rows < update.count && update.runs[first_rows].to + update.runs[first_rows].length <= row0)
@@ -280,8 +277,8 @@ inline void add_nodes(const UpdateView& update, long row0, long row1, long col0,
     const long end = columns.to + columns.length < col1 ? columns.to + columns.length : col1;
     for (long col = begin; col < end; col += W) {
       const long from_col = columns.from + (col - columns.to), from_ld = update.ld(from_col);
-      const double* from = update.column(from_col);
-      double* to = C + (col - col0) * ld - row0;
+      const Real* from = update.column(from_col);
+      Real* to = C + (col - col0) * ld - row0;
       for (int p = first_rows > q ? first_rows : q; p < update.count; ++p) {
         const Run& rows = update.runs[p];
         if (rows.to >= row1) break;
@@ -294,9 +291,12 @@ inline void add_nodes(const UpdateView& update, long row0, long row1, long col0,
   }
 }
 
-void add_update(const UpdateView& update, long row0, long row1, long col0, long col1, double* C, long ld) {
+void add_update(const UpdateView<Real>& update, long row0, long row1, long col0, long col1, Real* C,
+                long ld) {
   if (update.node_rows == 1)
     add_nodes<1>(update, row0, row1, col0, col1, C, ld);
   else
     add_nodes<3>(update, row0, row1, col0, col1, C, ld);
 }
+
+constexpr FactorKernels<Real> factor_kernels() { return {multiply, factor, solve_rows, add_update}; }

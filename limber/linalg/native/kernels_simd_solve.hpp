@@ -1,4 +1,40 @@
-// The kernels of forward and backward sweeps; included after kernels_simd.hpp, in the same way.
+// The kernels of forward and backward sweeps over panels of doubles and floats; each kernels_*.cpp includes
+// this inside a namespace of its own, as kernels_simd.hpp.
+
+#if defined(__AVX512F__)
+constexpr int kLanes = 8;
+#elif defined(__AVX2__) && defined(__FMA__)
+constexpr int kLanes = 4;
+#else
+constexpr int kLanes = 2;
+#endif
+constexpr int kParts = kStrip / kLanes;  // registers per column of a strip
+constexpr long kDepth = 256;             // columns per pass: their right-hand sides stay in the cache
+
+typedef double Vec __attribute__((vector_size(kLanes * 8), aligned(8), may_alias));
+typedef float RoundedVec __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+
+inline Vec load(const double* p) { return *reinterpret_cast<const Vec*>(p); }
+// By the instruction itself: what the compiler makes of __builtin_convertvector goes through memory.
+inline Vec load(const float* p) {
+#if defined(__AVX512F__)
+  return _mm512_cvtps_pd(_mm256_loadu_ps(p));
+#elif defined(__AVX2__) && defined(__FMA__)
+  return _mm256_cvtps_pd(_mm_loadu_ps(p));
+#else
+  return __builtin_convertvector(*reinterpret_cast<const RoundedVec*>(p), Vec);
+#endif
+}
+inline void store(double* p, Vec v) { *reinterpret_cast<Vec*>(p) = v; }
+
+// Keeps a value in its register: without it the compiler folds one load into each of its uses.
+inline void pin(Vec& v) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(v));
+#elif defined(__x86_64__)
+  asm("" : "+x"(v));
+#endif
+}
 
 // ---- many right-hand sides: they lie in the lanes ----
 
@@ -25,7 +61,8 @@ struct Sides {
         for (int v = 0; v < V; ++v) store(x + r * ld + v * kLanes, t[r][v]);
   }
   // t[r] -= sum over k of l[k * step + r * row_step] x[k]
-  void subtract_product(const double* l, long step, long row_step, const double* x, long ld, long k) {
+  template <class Real>
+  void subtract_product(const Real* l, long step, long row_step, const double* x, long ld, long k) {
     for (long i = 0; i < k; ++i) {
       Vec y[V];
       for (int v = 0; v < V; ++v) {
@@ -42,19 +79,19 @@ struct Sides {
 
 // Columns go in blocks of kDepth, so that their right-hand sides stay in the cache while all rows below pass
 // by.
-template <int V>
-void forward_sides(const ConstPanel& L, long ld, double* x1, double* x, const long* below) {
+template <int V, class P>
+void forward_sides(const P& L, long ld, double* x1, double* x, const long* below) {
   const long pivot_strips = L.pivot_strips();
   for (long c0 = 0; c0 < L.K; c0 += kDepth) {
     const long c1 = c0 + kDepth < L.K ? c0 + kDepth : L.K;
     for (long row = c0; row < c1; row += kGroup) {
-      const double* l = L.strip(row / kStrip) + row % kStrip;
+      const auto* l = L.strip(row / kStrip) + row % kStrip;
       Sides<V> t;
       t.read(x1 + row * ld, ld, c1 - row);
       t.subtract_product(l + kStrip * c0, kStrip, 1, x1 + c0 * ld, ld, row - c0);
       for (int c = 0; c < kGroup && row + c < c1; ++c) {
-        const double* column = l + kStrip * (row + c);
-        const double inverse = 1 / column[c];
+        const auto* column = l + kStrip * (row + c);
+        const double inverse = 1.0 / column[c];
         for (int v = 0; v < V; ++v) t.t[c][v] *= inverse;
         for (int r = c + 1; r < kGroup; ++r)
           for (int v = 0; v < V; ++v) t.t[r][v] -= t.t[c][v] * column[r];
@@ -69,7 +106,7 @@ void forward_sides(const ConstPanel& L, long ld, double* x1, double* x, const lo
       t.write(x1 + row * ld, ld, L.K - row);
     }
     for (long row = 0; row < L.M; row += kGroup) {
-      const double* l = L.strip(pivot_strips + row / kStrip) + row % kStrip;
+      const auto* l = L.strip(pivot_strips + row / kStrip) + row % kStrip;
       Sides<V> t;
       t.zero();
       t.subtract_product(l + kStrip * c0, kStrip, 1, x1 + c0 * ld, ld, c1 - c0);
@@ -82,22 +119,31 @@ void forward_sides(const ConstPanel& L, long ld, double* x1, double* x, const lo
   }
 }
 
+// kGroup columns of a strip as doubles. Floats are widened together: each by itself, where it is used, takes
+// two instructions.
+inline const double* widened(const double* l, double*) { return l; }
+inline const double* widened(const float* l, double* wide) {
+  for (int i = 0; i < kGroup * kStrip; i += kLanes) store(wide + i, load(l + i));
+  return wide;
+}
+
 // The columns [c0, c1) less the products with `rows` rows y from strip s on, which lie below them.
-template <int V>
-inline void backward_pass(const ConstPanel& L, long c0, long c1, long s, long rows, const double* y, long ldy,
+template <int V, class P>
+inline void backward_pass(const P& L, long c0, long c1, long s, long rows, const double* y, long ldy,
                           double* x1, long ld) {
+  double wide[kGroup * kStrip] __attribute__((aligned(64)));
   for (long c = c0; c < c1; c += kGroup) {
     const long width = c1 - c < kGroup ? c1 - c : kGroup;
     Sides<V> t;
     t.read(x1 + c * ld, ld, width);
     for (long r = 0; r < rows; r += kStrip) {
-      const double* l = L.strip(s + r / kStrip) + kStrip * c;
+      const auto* l = L.strip(s + r / kStrip) + kStrip * c;
       const long count = rows - r < kStrip ? rows - r : kStrip;
       // The next columns of this strip, which the hardware does not guess.
-      const double* next = l + (c + kGroup < c1 ? kStrip * kGroup : 0);
+      const auto* next = l + (c + kGroup < c1 ? kStrip * kGroup : 0);
       for (int i = 0; i < kGroup; ++i) __builtin_prefetch(next + kStrip * i);
       if (width == kGroup)
-        t.subtract_product(l, 1, kStrip, y + r * ldy, ldy, count);
+        t.subtract_product(widened(l, wide), 1, kStrip, y + r * ldy, ldy, count);
       else
         for (long i = 0; i < count; ++i)
           for (int j = 0; j < width; ++j)
@@ -107,8 +153,8 @@ inline void backward_pass(const ConstPanel& L, long c0, long c1, long s, long ro
   }
 }
 
-template <int V>
-void backward_sides(const ConstPanel& L, long ld, double* x1, const double* x, const long* below) {
+template <int V, class P>
+void backward_sides(const P& L, long ld, double* x1, const double* x, const long* below) {
   constexpr long kPass = kPassStrips * kStrip;
   double y[kPass * V * kLanes] __attribute__((aligned(64)));
   const long pivot_strips = L.pivot_strips();
@@ -122,14 +168,14 @@ void backward_sides(const ConstPanel& L, long ld, double* x1, const double* x, c
     const long end = block + kDepth < L.K ? block + kDepth : L.K;
     for (long c = block + (end - 1 - block) / kStrip * kStrip; c >= block; c -= kStrip) {
       // The strip's own 8x8 block, then the columns of this block to its left.
-      const double* l = L.strip(c / kStrip) + kStrip * c;
+      const auto* l = L.strip(c / kStrip) + kStrip * c;
       const int width = static_cast<int>(end - c < kStrip ? end - c : kStrip);
       for (int r = width - 1; r >= 0; --r) {
         Vec t[V];
         for (int v = 0; v < V; ++v) t[v] = load(x1 + (c + r) * ld + v * kLanes);
         for (int i = r + 1; i < width; ++i)
           for (int v = 0; v < V; ++v) t[v] -= load(x1 + (c + i) * ld + v * kLanes) * l[kStrip * r + i];
-        const double inverse = 1 / l[kStrip * r + r];
+        const double inverse = 1.0 / l[kStrip * r + r];
         for (int v = 0; v < V; ++v) store(x1 + (c + r) * ld + v * kLanes, t[v] * inverse);
       }
       if (c > block) backward_pass<V>(L, block, c, c / kStrip, width, x1 + c * ld, ld, x1, ld);
@@ -150,7 +196,8 @@ inline void in_registers(int lanes, const Sweep& sides) {
   }
 }
 
-void forward(const ConstPanel& L, int lanes, long ld, double* x1, double* x, const long* below) {
+template <class P>
+void forward(const P& L, int lanes, long ld, double* x1, double* x, const long* below) {
   in_registers(lanes, [&](int v, int lane) {
     if (v == 1) forward_sides<1>(L, ld, x1 + lane, x + lane, below);
     if (v == 2) forward_sides<2>(L, ld, x1 + lane, x + lane, below);
@@ -160,7 +207,8 @@ void forward(const ConstPanel& L, int lanes, long ld, double* x1, double* x, con
   });
 }
 
-void backward(const ConstPanel& L, int lanes, long ld, double* x1, const double* x, const long* below) {
+template <class P>
+void backward(const P& L, int lanes, long ld, double* x1, const double* x, const long* below) {
   in_registers(lanes, [&](int v, int lane) {
     if (v == 1) backward_sides<1>(L, ld, x1 + lane, x + lane, below);
     if (v == 2) backward_sides<2>(L, ld, x1 + lane, x + lane, below);
@@ -259,18 +307,11 @@ void backward_pivots(const P& L, long c0, long c1, double* x, double* sums) {
 }
 
 template <class P>
-constexpr OneSide<P> one_side() {
-  return {forward_pivots<P>, forward_rows<P>, backward_rows<P>, backward_pivots<P>};
+constexpr SweepKernels<P> sweep_kernels() {
+  return {forward<P>, backward<P>, forward_pivots<P>, forward_rows<P>, backward_rows<P>, backward_pivots<P>};
 }
 
 constexpr Kernels kernel_table() {
-  return {multiply,
-          factor,
-          solve_rows,
-          add_update,
-          kLanes,
-          forward,
-          backward,
-          one_side<ConstPanel>(),
-          one_side<RoundedPanel>()};
+  return {in_double::factor_kernels(), in_single::factor_kernels(), kLanes, sweep_kernels<ConstPanel>(),
+          sweep_kernels<RoundedPanel>()};
 }

@@ -6,6 +6,8 @@
 
 #include <mutex>
 #include <new>
+#include <type_traits>
+#include <utility>
 
 namespace limber::sparse {
 
@@ -34,8 +36,11 @@ using Buffer = BufferOf<double>;
 
 class NativeBackend final : public CholeskyBackend {
  public:
-  // `block`: rows of a node. A matrix has block^2 values per block of its pattern.
-  explicit NativeBackend(int block = 3) : block_(block) { stats.backend = "native"; }
+  // `block`: rows of a node. A matrix has block^2 values per block of its pattern. `single`: factors are made
+  // and kept in single precision; right-hand sides and the sums of sweeps are doubles all the same.
+  explicit NativeBackend(int block = 3, bool single = false) : block_(block), single_(single) {
+    stats.backend = "native";
+  }
   void analyze(const BlockPattern& pattern, std::span<const Index> tail,
                const std::string& ordering) override;
   void analyze_in_order(const BlockPattern& pattern, std::span<const Index> order) override;
@@ -49,59 +54,97 @@ class NativeBackend final : public CholeskyBackend {
   void solve_rounded(Eigen::Ref<VecX> b) const override;
   void tail_schur(MatX& S) const override;
   void extend_from_tail(const MatX& C, const MatX& Y, RowMatX& J, MatX& X) const override;
-  std::span<double> factor_values() override { return {values_.data(), values_.size()}; }
+  std::span<double> factor_values() override { return {in_double_.values.data(), in_double_.values.size()}; }
   std::span<const Index> order() const override { return f_.order; }
 
  private:
+  template <class Real>
   struct Space {  // of one thread
-    Buffer updates, panel;
+    BufferOf<Real> updates, panel;
+  };
+  // The panels of L, and where they are made.
+  template <class Real>
+  struct Numbers {
+    BufferOf<Real> values, shared_updates;
+    std::vector<Space<Real>> spaces;
   };
   struct Columns;
+  template <class Real>
   struct Sweep;
-  template <class P>
+  template <class Real>
   struct OneSweep;
 
-  ConstPanel panel(const Front& front) const { return {values_.data() + front.values, front.K(), front.M()}; }
+  template <class Real>
+  const Numbers<Real>& numbers() const {
+    if constexpr (std::is_same_v<Real, double>)
+      return in_double_;
+    else
+      return in_single_;
+  }
+  template <class Real>
+  Numbers<Real>& numbers() {
+    return const_cast<Numbers<Real>&>(std::as_const(*this).numbers<Real>());
+  }
+
+  template <class Real>
+  PanelOf<const Real> panel(const Front& front) const {
+    return {numbers<Real>().values.data() + front.values, front.K(), front.M()};
+  }
 
   // With the rows that carry right-hand sides.
-  Panel whole_panel(const Front& front) {
-    return {values_.data() + front.values, front.K(), front.factor_M()};
+  template <class Real>
+  PanelOf<Real> whole_panel(const Front& front) {
+    return {numbers<Real>().values.data() + front.values, front.K(), front.factor_M()};
   }
 
-  RoundedPanel rounded_panel(const Front& front) const {
-    return {rounded_.data() + front.values, front.K(), front.M()};
-  }
-
-  double* update(const Front& front, const Space& space) const {
-    return (front.shared ? shared_updates_.data() : space.updates.data()) + front.update;
+  template <class Real>
+  Real* update(const Front& front, const Space<Real>& space) const {
+    return (front.shared ? numbers<Real>().shared_updates.data() : space.updates.data()) + front.update;
   }
 
   void set_elimination(const BlockPattern& pattern, Elimination elimination);
   void lay_out(const BlockPattern& pattern);
+  template <class Real>
+  FactorStatus factor_in(const BlockMatrix& A);
+  template <class Real>
   void prepare(const BlockMatrix& A, int workers);
-  void run(const Task& task, const BlockMatrix& A, Space& space);
+  template <class Real>
+  void run(const Task& task, const BlockMatrix& A, Space<Real>& space);
   bool children_failed(Index s) const;
   bool has_failed(Index s);
-  void factor_front(Index s, const BlockMatrix& A, Space& space);
-  void factor_diagonal_tile(Index s, long j, const BlockMatrix& A, Space& space);
-  void factor_tile(const Front& front, long i, long j, const BlockMatrix& A, Space& space);
-  void update_tile(const Front& front, long i, long j, const Space& space) const;
+  template <class Real>
+  void factor_front(Index s, const BlockMatrix& A, Space<Real>& space);
+  template <class Real>
+  void factor_diagonal_tile(Index s, long j, const BlockMatrix& A, Space<Real>& space);
+  template <class Real>
+  void factor_tile(const Front& front, long i, long j, const BlockMatrix& A, Space<Real>& space);
+  template <class Real>
+  void update_tile(const Front& front, long i, long j, const Space<Real>& space) const;
   // X, which starts at (row0, col0) of the front: the blocks of A and what is carried there; the updates of
   // the children.
+  template <class Real>
   void add_entries(const Front& front, long row0, long row1, long col0, long col1, const BlockMatrix& A,
-                   double* X, long ld) const;
-  void add_children(const Front& front, long row0, long row1, long col0, long col1, double* X, long ld,
-                    const Space& space) const;
+                   Real* X, long ld) const;
+  template <class Real>
+  void add_children(const Front& front, long row0, long row1, long col0, long col1, Real* X, long ld,
+                    const Space<Real>& space) const;
   FactorStatus status() const;
 
   MatX tail_factor() const;  // Ltt
+  template <class Real>
   void load_carried(const Columns& columns, Index front, int lanes, double* x) const;
   void extend(const MatX& C, const MatX* Y, const MatX* T, Eigen::Index count, RowMatX& J, MatX& X) const;
-  void sweep(const Columns& columns, Part part) const;
-  void sweep_one(const Columns& columns, Part part, bool rounded) const;
+  void sweep(const Columns& columns, Part part, bool single) const;
+  template <class Real>
+  void sweep_many(const Columns& columns, Part part) const;
+  void sweep_one(const Columns& columns, Part part, bool single) const;
   void reserve_work(int lanes, std::size_t more) const;
 
+  // Entry (r, c) of the panel of a front, of whichever precision it is.
+  double entry(const Front& front, long strip, long row, long column) const;
+
   const int block_;
+  const bool single_;
   Elimination elimination_;
   Index carried_nodes_ = 0;                          // room that was asked for
   const Eigen::Ref<const MatX>* carried_ = nullptr;  // while factoring
@@ -109,9 +152,8 @@ class NativeBackend final : public CholeskyBackend {
   Plan plan_;
   Schedule schedule_;
   long most_rows_ = 0, most_pivots_ = 0;  // of a front, padding counted
-  Buffer values_, shared_updates_;
-  BufferOf<float> rounded_;  // values_, if asked for
-  std::vector<Space> spaces_;
+  Numbers<double> in_double_;
+  Numbers<float> in_single_;          // also a rounded copy of L, if asked for
   std::vector<double> floor_;         // per scalar column: what a pivot must exceed
   std::vector<BadPivot> bad_;         // per front
   std::vector<std::uint8_t> failed_;  // per front: it or a front below has a bad pivot

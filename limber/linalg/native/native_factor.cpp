@@ -7,7 +7,9 @@
 
 namespace limber {
 
-std::unique_ptr<CholeskyBackend> make_native_backend() { return std::make_unique<sparse::NativeBackend>(); }
+std::unique_ptr<CholeskyBackend> make_native_backend(bool single) {
+  return std::make_unique<sparse::NativeBackend>(3, single);
+}
 
 namespace sparse {
 namespace {
@@ -60,8 +62,12 @@ void NativeBackend::lay_out(const BlockPattern& pattern) {
     if (is_large(f_.fronts[s]))
       large_spaces_ += static_cast<std::size_t>(f_.fronts[s].padded_rows() + kStrip * f_.fronts[s].K());
   }
-  values_.resize(static_cast<std::size_t>(f_.values));
-  spaces_.clear();
+  if (single_)
+    in_single_.values.resize(static_cast<std::size_t>(f_.values));
+  else
+    in_double_.values.resize(static_cast<std::size_t>(f_.values));
+  in_single_.spaces.clear();
+  in_double_.spaces.clear();
   most_rows_ = most_pivots_ = 0;
   for (const Front& front : f_.fronts) {
     most_rows_ = std::max(most_rows_, front.padded_rows());
@@ -78,26 +84,29 @@ void NativeBackend::lay_out(const BlockPattern& pattern) {
   stats.stored = static_cast<double>(f_.values);
 }
 
+template <class Real>
 void NativeBackend::prepare(const BlockMatrix& A, int workers) {
+  Numbers<Real>& own = numbers<Real>();
   if (schedule_.threads != workers) {
     schedule_ = make_schedule(f_, plan_, workers);
-    shared_updates_.resize(static_cast<std::size_t>(schedule_.shared_updates));
-    spaces_.resize(workers);
-    for (Space& space : spaces_) {
+    own.shared_updates.resize(static_cast<std::size_t>(schedule_.shared_updates));
+    own.spaces.resize(workers);
+    for (Space<Real>& space : own.spaces) {
       space.updates.resize(static_cast<std::size_t>(plan_.thread_updates));
       space.panel.resize(static_cast<std::size_t>(plan_.thread_panel));
     }
-    stats.bytes = 8.0 * static_cast<double>(values_.size() + shared_updates_.size() +
-                                            spaces_.size() * (plan_.thread_updates + plan_.thread_panel) +
-                                            floor_.size()) +
-                  4.0 * static_cast<double>(f_.row.size() + plan_.solve_row.size() + f_.order.size()) +
-                  static_cast<double>(f_.runs.size() * sizeof(Run) + f_.entries.size() * sizeof(Entry) +
-                                      f_.fronts.size() * sizeof(Front));
+    stats.bytes =
+        sizeof(Real) * static_cast<double>(own.values.size() + own.shared_updates.size() +
+                                           own.spaces.size() * (plan_.thread_updates + plan_.thread_panel)) +
+        8.0 * static_cast<double>(floor_.size()) +
+        4.0 * static_cast<double>(f_.row.size() + plan_.solve_row.size() + f_.order.size()) +
+        static_cast<double>(f_.runs.size() * sizeof(Run) + f_.entries.size() * sizeof(Entry) +
+                            f_.fronts.size() * sizeof(Front));
   }
+  const double lost = single_ ? kLostPivotInSingle : kLostPivot;
   parallel_for(static_cast<std::ptrdiff_t>(f_.order.size()), 8192, [&](std::ptrdiff_t k) {
     const double* block = A.values.data() + block_ * block_ * f_.diagonal[k];
-    for (int a = 0; a < block_; ++a)
-      floor_[block_ * k + a] = std::max(0.0, kLostPivot * block[(block_ + 1) * a]);
+    for (int a = 0; a < block_; ++a) floor_[block_ * k + a] = std::max(0.0, lost * block[(block_ + 1) * a]);
   });
   std::fill(bad_.begin(), bad_.end(), BadPivot());
   std::fill(failed_.begin(), failed_.end(), std::uint8_t{0});
@@ -111,11 +120,17 @@ FactorStatus NativeBackend::factor_carrying(const BlockMatrix& A, const Eigen::R
 }
 
 FactorStatus NativeBackend::factor(const BlockMatrix& A) {
+  return single_ ? factor_in<float>(A) : factor_in<double>(A);
+}
+
+template <class Real>
+FactorStatus NativeBackend::factor_in(const BlockMatrix& A) {
   const auto start = std::chrono::steady_clock::now();
   const int workers = plan_.cost < kFactorOnOneThread ? 1 : threads();
-  prepare(A, workers);
-  schedule_.graph.execute(workers,
-                          [&](Index task, int worker) { run(schedule_.tasks[task], A, spaces_[worker]); });
+  prepare<Real>(A, workers);
+  schedule_.graph.execute(workers, [&](Index task, int worker) {
+    run<Real>(schedule_.tasks[task], A, numbers<Real>().spaces[worker]);
+  });
   stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return status();
 }
@@ -131,7 +146,8 @@ FactorStatus NativeBackend::status() const {
   return {};
 }
 
-void NativeBackend::run(const Task& task, const BlockMatrix& A, Space& space) {
+template <class Real>
+void NativeBackend::run(const Task& task, const BlockMatrix& A, Space<Real>& space) {
   switch (task.kind) {
     case Task::Kind::kUnit:
       for (Index s = plan_.units[task.front].begin; s < plan_.units[task.front].end; ++s)
@@ -162,8 +178,9 @@ bool NativeBackend::children_failed(Index s) const {
   return false;
 }
 
+template <class Real>
 void NativeBackend::add_entries(const Front& front, long row0, long row1, long col0, long col1,
-                                const BlockMatrix& A, double* X, long ld) const {
+                                const BlockMatrix& A, Real* X, long ld) const {
   const Entry* const end = f_.entries.data() + front.entries_begin + front.entries;
   const Entry* entry =
       std::lower_bound(end - front.entries, end, col0, [](const Entry& e, long col) { return e.col < col; });
@@ -179,16 +196,16 @@ void NativeBackend::add_entries(const Front& front, long row0, long row1, long c
       __builtin_prefetch(next + size - 1);
     }
     if (entry->row < row0 || entry->row >= row1) continue;
-    double* x = X + (entry->row - row0) + (entry->col - col0) * ld;
+    Real* x = X + (entry->row - row0) + (entry->col - col0) * ld;
     const double* a = values(*entry);
     if (block_ == 1)
-      *x += *a;
+      *x += static_cast<Real>(*a);
     else if (entry->block < 0)
       for (int c = 0; c < 3; ++c)
-        for (int r = 0; r < 3; ++r) x[r + c * ld] += a[c + 3 * r];
+        for (int r = 0; r < 3; ++r) x[r + c * ld] += static_cast<Real>(a[c + 3 * r]);
     else
       for (int c = 0; c < 3; ++c)
-        for (int r = 0; r < 3; ++r) x[r + c * ld] += a[r + 3 * c];
+        for (int r = 0; r < 3; ++r) x[r + c * ld] += static_cast<Real>(a[r + 3 * c]);
   }
   if (carried_ == nullptr) return;
   const long first = front.padded_pivots() + front.M();
@@ -197,36 +214,38 @@ void NativeBackend::add_entries(const Front& front, long row0, long row1, long c
   for (long col = col0; col < col1 && begin < last; ++col) {
     const Index node = f_.order[front.first + static_cast<Index>(col / block_)];
     const double* b = carried_->data() + static_cast<long>(block_) * node + col % block_;
-    double* x = X + (col - col0) * ld - row0;
-    for (long r = begin; r < last; ++r) x[r] += b[(r - first) * carried_->outerStride()];
+    Real* x = X + (col - col0) * ld - row0;
+    for (long r = begin; r < last; ++r) x[r] += static_cast<Real>(b[(r - first) * carried_->outerStride()]);
   }
 }
 
-void NativeBackend::add_children(const Front& front, long row0, long row1, long col0, long col1, double* X,
-                                 long ld, const Space& space) const {
+template <class Real>
+void NativeBackend::add_children(const Front& front, long row0, long row1, long col0, long col1, Real* X,
+                                 long ld, const Space<Real>& space) const {
   for (Index c = 0; c < front.children; ++c) {
     const Front& child = f_.fronts[f_.children[front.children_begin + c]];
-    const UpdateView view{update(child, space),
-                          child.factor_M(),
-                          child.M(),
-                          f_.runs.data() + child.runs_begin,
-                          child.runs,
-                          block_};
-    kernels().add_update(view, row0, row1, col0, col1, X, ld);
+    const UpdateView<Real> view{update(child, space),
+                                child.factor_M(),
+                                child.M(),
+                                f_.runs.data() + child.runs_begin,
+                                child.runs,
+                                block_};
+    kernels().factor_in<Real>().add_update(view, row0, row1, col0, col1, X, ld);
   }
 }
 
-void NativeBackend::factor_front(Index s, const BlockMatrix& A, Space& space) {
+template <class Real>
+void NativeBackend::factor_front(Index s, const BlockMatrix& A, Space<Real>& space) {
   const Front& front = f_.fronts[s];
   if ((failed_[s] = children_failed(s))) return;
-  const Kernels& k = kernels();
-  const Panel L = whole_panel(front);
-  const ConstPanel done{L.values, L.K, L.M};
+  const FactorKernels<Real>& k = kernels().factor_in<Real>();
+  const PanelOf<Real> L = whole_panel<Real>(front);
+  const PanelOf<const Real> done{L.values, L.K, L.M};
   const long K = front.K(), rows = front.factor_rows(), strips = L.strips();
-  double* X = space.panel.data();
+  Real* X = space.panel.data();
   for (long c0 = 0; c0 < K; c0 += kBlock) {
     const long c1 = std::min(K, c0 + kBlock), ld = rows - c0, strip = c0 / kStrip;
-    std::fill(X, X + ld * round_up(c1 - c0), 0.0);
+    std::fill(X, X + ld * round_up(c1 - c0), Real{0});
     add_entries(front, c0, rows, c0, c1, A, X, ld);
     add_children(front, c0, rows, c0, c1, X, ld, space);
     k.multiply(done, strip, strips, strip, round_up(c1) / kStrip, 0, c0, true, true, X, ld);
@@ -234,31 +253,32 @@ void NativeBackend::factor_front(Index s, const BlockMatrix& A, Space& space) {
     if ((failed_[s] = bad_[s].column >= 0)) return;
   }
   if (front.parent == -1) return;  // nobody takes an update
-  double* U = update(front, space);
+  Real* U = update(front, space);
   // Columns of carried rows are products of right-hand sides with each other: nobody needs them.
   const long first = L.pivot_strips(), block_strips = kBlock / kStrip, last = front.padded_rows() / kStrip;
   for (long j = 0; first + j * block_strips < last; ++j) {
     const long begin = first + j * block_strips, end = std::min(last, begin + block_strips);
-    double* C = U + update_offset(front.factor_M(), j);
+    Real* C = U + update_offset(front.factor_M(), j);
     const long ld = update_ld(front.factor_M(), j);
     k.multiply(done, begin, strips, begin, end, 0, K, true, false, C, ld);
     add_children(front, begin * kStrip, rows, begin * kStrip, end * kStrip, C, ld, space);
   }
 }
 
-void NativeBackend::factor_diagonal_tile(Index s, long j, const BlockMatrix& A, Space& space) {
+template <class Real>
+void NativeBackend::factor_diagonal_tile(Index s, long j, const BlockMatrix& A, Space<Real>& space) {
   const Front& front = f_.fronts[s];
-  const Panel L = whole_panel(front);
+  const PanelOf<Real> L = whole_panel<Real>(front);
   const auto [begin, end] = block_rows(front, j);
   const long c1 = std::min(front.K(), end);
-  double* X = space.panel.data();
-  std::fill(X, X + kBlock * (end - begin), 0.0);
+  Real* X = space.panel.data();
+  std::fill(X, X + kBlock * (end - begin), Real{0});
   add_entries(front, begin, end, begin, c1, A, X, kBlock);
   add_children(front, begin, end, begin, c1, X, kBlock, space);
-  kernels().multiply({L.values, L.K, L.M}, begin / kStrip, end / kStrip, begin / kStrip, end / kStrip, 0,
-                     begin, true, true, X, kBlock);
-  bad_[s] = kernels().factor(L, begin, c1, end / kStrip, X, kBlock,
-                             floor_.data() + static_cast<long>(block_) * front.first);
+  kernels().factor_in<Real>().multiply({L.values, L.K, L.M}, begin / kStrip, end / kStrip, begin / kStrip,
+                                       end / kStrip, 0, begin, true, true, X, kBlock);
+  bad_[s] = kernels().factor_in<Real>().factor(L, begin, c1, end / kStrip, X, kBlock,
+                                               floor_.data() + static_cast<long>(block_) * front.first);
   if (bad_[s].column >= 0) std::atomic_ref<std::uint8_t>(failed_[s]).store(1, std::memory_order_relaxed);
 }
 
@@ -267,30 +287,33 @@ bool NativeBackend::has_failed(Index s) {
   return std::atomic_ref<std::uint8_t>(failed_[s]).load(std::memory_order_relaxed) != 0;
 }
 
-void NativeBackend::factor_tile(const Front& front, long i, long j, const BlockMatrix& A, Space& space) {
-  const Panel L = whole_panel(front);
+template <class Real>
+void NativeBackend::factor_tile(const Front& front, long i, long j, const BlockMatrix& A,
+                                Space<Real>& space) {
+  const PanelOf<Real> L = whole_panel<Real>(front);
   const auto [row0, row1] = block_rows(front, i);
   const auto [col0, col_end] = block_rows(front, j);
   const long col1 = std::min(front.K(), col_end);
-  double* X = space.panel.data();
-  std::fill(X, X + kBlock * (col_end - col0), 0.0);
+  Real* X = space.panel.data();
+  std::fill(X, X + kBlock * (col_end - col0), Real{0});
   add_entries(front, row0, row1, col0, col1, A, X, kBlock);
   add_children(front, row0, row1, col0, col1, X, kBlock, space);
-  kernels().multiply({L.values, L.K, L.M}, row0 / kStrip, row1 / kStrip, col0 / kStrip, col_end / kStrip, 0,
-                     col0, false, true, X, kBlock);
-  kernels().solve_rows(L, col0, col1, row0 / kStrip, row1 / kStrip, X, kBlock);
+  kernels().factor_in<Real>().multiply({L.values, L.K, L.M}, row0 / kStrip, row1 / kStrip, col0 / kStrip,
+                                       col_end / kStrip, 0, col0, false, true, X, kBlock);
+  kernels().factor_in<Real>().solve_rows(L, col0, col1, row0 / kStrip, row1 / kStrip, X, kBlock);
 }
 
-void NativeBackend::update_tile(const Front& front, long i, long j, const Space& space) const {
+template <class Real>
+void NativeBackend::update_tile(const Front& front, long i, long j, const Space<Real>& space) const {
   const long P = pivot_blocks(front);
   const auto [row0, row1] = block_rows(front, P + i);
   const long col0 = block_rows(front, P + j).first;
   const long col1 = std::min(block_rows(front, P + j).second, front.padded_rows());
   if (col0 >= col1) return;  // of carried rows only: see factor_front
   const long ld = update_ld(front.factor_M(), j);
-  double* C = update(front, space) + update_offset(front.factor_M(), j) + (i - j) * kBlock;
-  kernels().multiply(panel(front), row0 / kStrip, row1 / kStrip, col0 / kStrip, col1 / kStrip, 0, front.K(),
-                     i == j, false, C, ld);
+  Real* C = update(front, space) + update_offset(front.factor_M(), j) + (i - j) * kBlock;
+  kernels().factor_in<Real>().multiply(panel<Real>(front), row0 / kStrip, row1 / kStrip, col0 / kStrip,
+                                       col1 / kStrip, 0, front.K(), i == j, false, C, ld);
   add_children(front, row0, row1, col0, col1, C, ld, space);
 }
 

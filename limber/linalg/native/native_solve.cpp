@@ -13,6 +13,7 @@ constexpr Eigen::Index kMostLanes = 32;  // right-hand sides of one sweep
 
 // One pass over the tree with `lanes` right-hand sides. x: rows of the vector and own rows of items,
 // block_ per node, `lanes` doubles each.
+template <class Real>
 struct NativeBackend::Sweep {
   const NativeBackend& b;
   int lanes;
@@ -23,11 +24,13 @@ struct NativeBackend::Sweep {
   // The lanes [lane, lane + width); `v` is scratch.
   void forward(Index s, int lane, int width, double* v) const {
     const Front& front = b.f_.fronts[s];
-    kernels().forward(b.panel(front), width, lanes, node(front.first) + lane, x + lane, places(front, v));
+    const PanelOf<const Real> L = b.panel<Real>(front);
+    kernels().sweeps(L).forward(L, width, lanes, node(front.first) + lane, x + lane, places(front, v));
   }
   void backward(Index s, int lane, int width, double* v) const {
     const Front& front = b.f_.fronts[s];
-    kernels().backward(b.panel(front), width, lanes, node(front.first) + lane, x + lane, places(front, v));
+    const PanelOf<const Real> L = b.panel<Real>(front);
+    kernels().sweeps(L).backward(L, width, lanes, node(front.first) + lane, x + lane, places(front, v));
   }
 
   // Where the rows below the pivots lie in x.
@@ -63,17 +66,25 @@ struct NativeBackend::Sweep {
   }
 };
 
-void NativeBackend::sweep(const Columns& c, Part part) const {
-  if (c.count() == 1) return sweep_one(c, part, false);
+void NativeBackend::sweep(const Columns& c, Part part, bool single) const {
+  if (c.count() == 1) return sweep_one(c, part, single);
+  if (single)
+    sweep_many<float>(c, part);
+  else
+    sweep_many<double>(c, part);
+}
+
+template <class Real>
+void NativeBackend::sweep_many(const Columns& c, Part part) const {
   const Course course(part);
   const int lanes = static_cast<int>(round_up(c.count())), wide = kernels().register_lanes;
   const int used = (static_cast<int>(c.count()) + wide - 1) / wide * wide;  // the others stand by
   reserve_work(lanes, 0);
-  const Sweep sweep{*this, lanes, work_.data()};
+  const Sweep<Real> sweep{*this, lanes, work_.data()};
   const auto load = [&](Index begin, Index end) {  // of fronts
     c.load(f_, course.input_ordered, f_.fronts[begin].first,
            f_.fronts[end - 1].first + f_.fronts[end - 1].pivots, lanes, work_.data());
-    for (Index s = begin; s < end; ++s) load_carried(c, s, lanes, work_.data());
+    for (Index s = begin; s < end; ++s) load_carried<Real>(c, s, lanes, work_.data());
   };
   const auto save = [&](Index begin, Index end) {
     c.save(f_, course.output_ordered, begin, end, lanes, work_.data());
@@ -93,7 +104,7 @@ void NativeBackend::sweep(const Columns& c, Part part) const {
       sweep.clear_border(static_cast<std::size_t>(u), 0, used);
       double* v = solve_scratch(space);
       for (Index s = unit.begin; s < unit.end; ++s) {
-        if (s + 1 < unit.end) prefetch_panel(panel(f_.fronts[s + 1]));
+        if (s + 1 < unit.end) prefetch_panel(panel<Real>(f_.fronts[s + 1]));
         sweep.forward(s, 0, used, v);
       }
     });
@@ -101,7 +112,7 @@ void NativeBackend::sweep(const Columns& c, Part part) const {
   for (const Index s : plan_.top) load(s, s + 1);
   // Each lane goes its own way, so how many go together is free.
   const int sharers = grain == 1 ? threads() : 1;
-  const int width = static_cast<int>(round_up((used + sharers - 1) / sharers));
+  const int width = ((used + sharers - 1) / sharers + wide - 1) / wide * wide;
   parallel_for((used + width - 1) / width, 1, [&](std::ptrdiff_t group) {
     const int lane = static_cast<int>(group) * width, count = std::min(width, used - lane);
     double* v = solve_scratch(space);
@@ -126,7 +137,7 @@ void NativeBackend::sweep(const Columns& c, Part part) const {
       sweep.fetch_border(static_cast<std::size_t>(u), 0, used);
       double* v = solve_scratch(space);
       for (Index s = unit.end; s-- > unit.begin;) {
-        if (s > unit.begin) prefetch_panel(panel(f_.fronts[s - 1]));
+        if (s > unit.begin) prefetch_panel(panel<Real>(f_.fronts[s - 1]));
         sweep.backward(s, 0, used, v);
       }
     }
@@ -141,15 +152,17 @@ void NativeBackend::solve(Eigen::Ref<MatX> B, Part part) const {
     c.given = std::min(kMostLanes, B.cols() - first);
     c.in = c.out = B.data() + first * B.outerStride();
     c.in_ld = c.out_ld = B.outerStride();
-    sweep(c, part);
+    sweep(c, part, single_);
   }
 }
 
 void NativeBackend::round_to_single() {
-  rounded_.resize(values_.size());
-  parallel_ranges(static_cast<std::ptrdiff_t>(values_.size()), 1 << 16,
+  if (single_) return;
+  const Buffer& exact = in_double_.values;
+  in_single_.values.resize(exact.size());
+  parallel_ranges(static_cast<std::ptrdiff_t>(exact.size()), 1 << 16,
                   [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
-                    std::copy(values_.data() + begin, values_.data() + end, rounded_.data() + begin);
+                    std::copy(exact.data() + begin, exact.data() + end, in_single_.values.data() + begin);
                   });
 }
 
@@ -185,7 +198,7 @@ void NativeBackend::extend(const MatX& C, const MatX* Y, const MatX* T, Eigen::I
     }
     c.out = X.data() + given * n;
     c.in_ld = c.out_ld = n;
-    sweep(c, Part::kFromTail);
+    sweep(c, Part::kFromTail, single_);
   }
 }
 
@@ -198,28 +211,35 @@ void NativeBackend::extend_carried(const MatX& C, const MatX& T, RowMatX& J, Mat
 }
 
 // The rows of the panel below those of the matrix are (L^-1 B)^T, column by column of L.
+template <class Real>
 void NativeBackend::load_carried(const Columns& columns, Index s, int lanes, double* x) const {
   if (columns.carried < 0 || f_.is_tail(s)) return;
   const Front& front = f_.fronts[s];
-  const ConstPanel L = panel(front);
+  const PanelOf<const Real> L = panel<Real>(front);
   x += static_cast<long>(block_) * front.first * lanes + columns.extended;
   for (Eigen::Index i = 0; i < columns.given; ++i, ++x) {
     const long row = front.M() + columns.carried + i;
-    const double* from = L.strip(L.pivot_strips() + row / kStrip) + row % kStrip;
+    const Real* from = L.strip(L.pivot_strips() + row / kStrip) + row % kStrip;
     for (long c = 0; c < L.K; ++c) x[c * lanes] = from[kStrip * c];
   }
+}
+template void NativeBackend::load_carried<double>(const Columns&, Index, int, double*) const;
+template void NativeBackend::load_carried<float>(const Columns&, Index, int, double*) const;
+
+double NativeBackend::entry(const Front& front, long strip, long row, long column) const {
+  const auto of = [&](const auto& L) { return static_cast<double>(L.strip(strip)[kStrip * column + row]); };
+  return single_ ? of(panel<float>(front)) : of(panel<double>(front));
 }
 
 // Ltt times what is left in the panel of the tail.
 void NativeBackend::carried_to_tail(MatX& T) const {
   if (f_.tail == 0) return;
   const Front& front = f_.fronts.back();
-  const ConstPanel L = panel(front);
+  const long first = front.padded_pivots() / kStrip;
   MatX Y(front.K(), T.cols());
   for (Eigen::Index i = 0; i < T.cols(); ++i) {
     const long row = front.M() + i;
-    const double* from = L.strip(L.pivot_strips() + row / kStrip) + row % kStrip;
-    for (long c = 0; c < L.K; ++c) Y(c, i) = from[kStrip * c];
+    for (long c = 0; c < front.K(); ++c) Y(c, i) = entry(front, first + row / kStrip, row % kStrip, c);
   }
   T.noalias() = tail_factor() * Y;
 }
@@ -234,11 +254,8 @@ void NativeBackend::reserve_work(int lanes, std::size_t more) const {
 MatX NativeBackend::tail_factor() const {
   const Eigen::Index t = block_ * static_cast<Eigen::Index>(f_.tail);
   MatX Ltt = MatX::Zero(t, t);
-  if (t > 0) {
-    const ConstPanel L = panel(f_.fronts.back());
-    for (Eigen::Index r = 0; r < t; ++r)
-      for (Eigen::Index c = 0; c <= r; ++c) Ltt(r, c) = L.strip(r / kStrip)[kStrip * c + r % kStrip];
-  }
+  for (Eigen::Index r = 0; r < t; ++r)
+    for (Eigen::Index c = 0; c <= r; ++c) Ltt(r, c) = entry(f_.fronts.back(), r / kStrip, r % kStrip, c);
   return Ltt;
 }
 

@@ -6,23 +6,19 @@
 
 namespace limber::sparse {
 
-// One pass over the tree. x: rows of the vector and own rows of items, block_ numbers per node; P: the panels
-// of L, or of its rounded copy.
-template <class P>
+// One pass over the tree. x: rows of the vector and own rows of items, block_ numbers per node; Real: of the
+// numbers of L, or of its rounded copy.
+template <class Real>
 struct NativeBackend::OneSweep {
+  using P = PanelOf<const Real>;
   const NativeBackend& b;
   const Columns& c;
   const Course course;
   double* x;
 
   double* node(Index row) const { return x + static_cast<long>(b.block_) * row; }
-  P panel(const Front& front) const {
-    if constexpr (std::is_same_v<P, RoundedPanel>)
-      return b.rounded_panel(front);
-    else
-      return b.panel(front);
-  }
-  const OneSide<P>& side(const P& L) const { return kernels().one_side(L); }
+  P panel(const Front& front) const { return b.panel<Real>(front); }
+  const SweepKernels<P>& side(const P& L) const { return kernels().sweeps(L); }
 
   // --- one front. `v`: its pivots and rows, with their padding; in the backward sweep the sums behind them.
   void forward(Index s, double* v) const {
@@ -112,7 +108,7 @@ struct NativeBackend::OneSweep {
     double* v = scratch();
     for (Index s = unit.end; s-- > unit.begin;) {
       if (s > unit.begin) prefetch_panel(panel(b.f_.fronts[s - 1]));
-      b.load_carried(c, s, 1, x);
+      b.load_carried<Real>(c, s, 1, x);
       backward(s, v);
     }
     save(begin, end);
@@ -155,7 +151,7 @@ struct NativeBackend::OneSweep {
     const Front& front = b.f_.fronts[s];
     if (task.kind == SolveTask::Kind::kFront || task.kind == SolveTask::Kind::kBegin) {
       fetch_border(item_of_top(task.item));
-      b.load_carried(c, s, 1, x);
+      b.load_carried<Real>(c, s, 1, x);
     }
     if (!skipped(s)) {
       const P L = panel(front);
@@ -200,12 +196,12 @@ struct NativeBackend::OneSweep {
   }
 };
 
-void NativeBackend::sweep_one(const Columns& columns, Part part, bool rounded) const {
+void NativeBackend::sweep_one(const Columns& columns, Part part, bool single) const {
   reserve_work(1, large_spaces_);
-  if (rounded)
-    OneSweep<RoundedPanel>{*this, columns, Course(part), work_.data()}.run();
+  if (single)
+    OneSweep<float>{*this, columns, Course(part), work_.data()}.run();
   else
-    OneSweep<ConstPanel>{*this, columns, Course(part), work_.data()}.run();
+    OneSweep<double>{*this, columns, Course(part), work_.data()}.run();
 }
 
 }  // namespace limber::sparse

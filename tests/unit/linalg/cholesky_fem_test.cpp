@@ -217,6 +217,69 @@ TEST(CholeskyFem, RoundedFactorSolvesLikeRoundedValues) {
   choose_instruction_set(best);
 }
 
+// Factors in single precision, with each set of kernels: as exact as floats are and no more, half of the
+// memory, and the same bits for any thread count.
+TEST(CholeskyFem, SinglePrecision) {
+  const InstructionSet best = instruction_set();
+  const std::vector<Index> tail{0, 100, 1500, 3000};
+  const BlockMatrix A = step_matrix({.nodes = {41, 9, 9}});
+  const Eigen::Index n = 3 * A.pattern->n;
+  const MatX loads = MatX::Random(n, 9);
+  Cholesky exact({"native", "metis"});
+  exact.analyze(*A.pattern, tail);
+  exact.carry(*A.pattern, 9);
+  ASSERT_TRUE(exact.factor(A, loads).ok);
+  MatX X, S;
+  RowMatX J;
+  exact.extend_carried(MatX::Identity(12, 12), MatX::Zero(12, 9), J, X);
+  exact.tail_schur(S);
+  for (const InstructionSet set : instruction_sets()) {
+    SCOPED_TRACE(name(set));
+    choose_instruction_set(set);
+    MatX first_x;
+    RowMatX first_j;
+    VecX first;
+    for (const int threads : {1, 2, 4}) {
+      set_threads(threads);
+      Cholesky chol({"native", "metis", true});
+      chol.analyze(*A.pattern, tail);
+      chol.carry(*A.pattern, 9);
+      ASSERT_TRUE(chol.factor(A, loads).ok);
+      MatX Y, T;
+      RowMatX E;
+      chol.extend_carried(MatX::Identity(12, 12), MatX::Zero(12, 9), E, Y);
+      chol.tail_schur(T);
+      VecX one = loads.col(0);
+      chol.solve(one);
+      if (threads == 1) {
+        first_x = Y;
+        first_j = E;
+        first = one;
+        EXPECT_LT((Y - X).norm(), 1e-3 * X.norm());
+        EXPECT_GT((Y - X).norm(), 1e-9 * X.norm());
+        EXPECT_LT((E - J).norm(), 1e-3 * J.norm());
+        EXPECT_LT((T - S).norm(), 1e-4 * S.norm());
+        EXPECT_LT(backward_error(A, one, loads.col(0)), 1e-6);
+        EXPECT_LT(chol.stats().bytes, 0.6 * exact.stats().bytes);
+      }
+      EXPECT_EQ(Y, first_x) << threads;
+      EXPECT_EQ(E, first_j) << threads;
+      EXPECT_EQ(one, first) << threads;
+    }
+  }
+  set_threads(0);
+  choose_instruction_set(best);
+
+  // What is left of a pivot is rounding error sooner: a matrix that doubles just hold is singular for floats.
+  BlockMatrix weak = test::random_spd(make_block_pattern(1, {}), 1);
+  weak.block(0) << 1, 1, 0, 1, 1 + 1e-8, 0, 0, 0, 1;
+  for (const bool single : {false, true}) {
+    Cholesky chol({"native", "auto", single});
+    chol.analyze(*weak.pattern);
+    EXPECT_EQ(chol.factor(weak).ok, !single);
+  }
+}
+
 TEST(CholeskyFem, StatisticsAddUp) {
   const BlockMatrix A = step_matrix({.nodes = {21, 5, 5}});
   Cholesky chol({"native", "auto"}), amd({"native", "amd"}), metis({"native", "metis"});

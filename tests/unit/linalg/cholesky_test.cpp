@@ -35,11 +35,24 @@ Split split(const MatX& D, const std::vector<Index>& tail) {
   return s;
 }
 
+// The back ends, and the native one with factors in single precision: errors of 1e-16 are 6e-8 there.
 class CholeskyOf : public testing::TestWithParam<std::string> {
  protected:
-  CholeskyOptions options(const char* ordering = "auto") const { return {GetParam(), ordering}; }
+  bool single() const { return GetParam() == "single"; }
+  double loose() const { return single() ? 1e8 : 1; }
+  std::string backend() const { return single() ? "native" : GetParam(); }
+  CholeskyOptions options(const char* ordering = "auto") const { return {backend(), ordering, single()}; }
 };
-INSTANTIATE_TEST_SUITE_P(Backends, CholeskyOf, testing::ValuesIn(cholesky_backends()),
+std::vector<std::string> kinds() {
+  std::vector<std::string> all = cholesky_backends();
+  all.push_back("single");
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Backends, CholeskyOf, testing::ValuesIn(kinds()),
+                         [](const auto& info) { return info.param; });
+// Copies of the values are doubles.
+using CholeskyValuesOf = CholeskyOf;
+INSTANTIATE_TEST_SUITE_P(Backends, CholeskyValuesOf, testing::ValuesIn(cholesky_backends()),
                          [](const auto& info) { return info.param; });
 
 TEST_P(CholeskyOf, SolvesLikeDense) {
@@ -52,17 +65,17 @@ TEST_P(CholeskyOf, SolvesLikeDense) {
     const MatX B = MatX::Random(D.rows(), 37), X = D.llt().solve(B);
     MatX Y = B;
     chol.solve_many(Y);
-    EXPECT_LT((Y - X).norm(), 1e-12 * X.norm());
+    EXPECT_LT((Y - X).norm(), loose() * 1e-12 * X.norm());
     VecX y = B.col(5);
     chol.solve(y);
-    EXPECT_LT((y - X.col(5)).norm(), 1e-12 * X.col(5).norm());
+    EXPECT_LT((y - X.col(5)).norm(), loose() * 1e-12 * X.col(5).norm());
     MatX Z = B;
     chol.condense_to_tail(Z);  // half of a solve, without a tail
-    EXPECT_NEAR(Z.squaredNorm(), B.cwiseProduct(X).sum(), 1e-10 * Z.squaredNorm());  // b^T A^-1 b
+    EXPECT_NEAR(Z.squaredNorm(), B.cwiseProduct(X).sum(), loose() * 1e-10 * Z.squaredNorm());  // b^T A^-1 b
     MatX W;
     RowMatX J;
     chol.extend_from_tail(MatX(0, 0), Z, J, W);
-    EXPECT_LT((W - X).norm(), 1e-12 * X.norm());
+    EXPECT_LT((W - X).norm(), loose() * 1e-12 * X.norm());
   }
 }
 
@@ -78,7 +91,7 @@ TEST_P(CholeskyOf, TailHoldsTheSchurComplementAndTheCondensation) {
   const MatX map = -s.Aqq.llt().solve(s.Aqt), schur = s.Att + s.Aqt.transpose() * map;
   MatX S;
   chol.tail_schur(S);
-  EXPECT_LT((S - schur).norm(), 1e-13 * schur.norm());
+  EXPECT_LT((S - schur).norm(), loose() * 1e-13 * schur.norm());
 
   // Any number of columns of either kind: both fit into one sweep, or straddle two.
   for (const auto& [extended, given] : {std::pair{23, 2}, {0, 1}, {1, 0}, {31, 5}, {40, 30}}) {
@@ -87,16 +100,16 @@ TEST_P(CholeskyOf, TailHoldsTheSchurComplementAndTheCondensation) {
     RowMatX J;
     chol.condense_to_tail(Y);
     const MatX loads = B(s.t, Eigen::all) + map.transpose() * B(s.q, Eigen::all);
-    EXPECT_LE((Y.bottomRows(15) - loads).norm(), 1e-12 * loads.norm());
+    EXPECT_LE((Y.bottomRows(15) - loads).norm(), loose() * 1e-12 * loads.norm());
     Y.bottomRows(15) = moved;
     chol.extend_from_tail(C, Y, J, X);
     ASSERT_EQ(J.cols(), extended);
     ASSERT_EQ(X.cols(), given);
-    EXPECT_LE((J(s.q, Eigen::all) - map * C).norm(), 1e-12 * (map * C).norm());
-    EXPECT_LE((J(s.t, Eigen::all) - C).norm(), 1e-13 * C.norm());
+    EXPECT_LE((J(s.q, Eigen::all) - map * C).norm(), loose() * 1e-12 * (map * C).norm());
+    EXPECT_LE((J(s.t, Eigen::all) - C).norm(), loose() * 1e-13 * C.norm());
     const MatX expected = s.Aqq.llt().solve(B(s.q, Eigen::all)) + map * moved;
-    EXPECT_LE((X(s.q, Eigen::all) - expected).norm(), 1e-12 * expected.norm());
-    EXPECT_LE((X(s.t, Eigen::all) - moved).norm(), 1e-13 * moved.norm());
+    EXPECT_LE((X(s.q, Eigen::all) - expected).norm(), loose() * 1e-12 * expected.norm());
+    EXPECT_LE((X(s.t, Eigen::all) - moved).norm(), loose() * 1e-13 * moved.norm());
   }
 }
 
@@ -118,14 +131,14 @@ TEST_P(CholeskyOf, RightHandSidesGoAlongWithTheFactorisation) {
       ASSERT_TRUE(chol.factor(A, B).ok);
       MatX Y = B;
       plain.condense_to_tail(Y);
-      EXPECT_LE((chol.carried_to_tail() - Y.bottomRows(t)).norm(), 1e-12 * B.norm());
+      EXPECT_LE((chol.carried_to_tail() - Y.bottomRows(t)).norm(), loose() * 1e-12 * B.norm());
       Y.bottomRows(t) = moved;
       plain.extend_from_tail(C, Y, unused, expected);
       chol.extend_carried(C, moved, J, X);
-      EXPECT_LE((X - expected).norm(), 1e-12 * expected.norm());
+      EXPECT_LE((X - expected).norm(), loose() * 1e-12 * expected.norm());
       EXPECT_EQ(J, unused);  // the factor itself is the same
       if (tail.empty()) {
-        EXPECT_LE((D * chol.solve_carried() - B).norm(), 1e-11 * B.norm());
+        EXPECT_LE((D * chol.solve_carried() - B).norm(), loose() * 1e-11 * B.norm());
       }
       VecX x = B.col(0), y = x;  // and solves as ever
       chol.solve(x);
@@ -160,7 +173,7 @@ TEST_P(CholeskyOf, NamesTheNodeOfABadPivot) {
   }
   EXPECT_EQ(status.node, order[bad] / 3);
   EXPECT_EQ(status.axis, order[bad] % 3);
-  EXPECT_NEAR(status.pivot, pivot, 1e-10 * (1 + std::abs(pivot)));
+  EXPECT_NEAR(status.pivot, pivot, loose() * 1e-10 * (1 + std::abs(pivot)));
   VecX b = VecX::Zero(150);
   EXPECT_THROW(chol.solve(b), Error);
 
@@ -184,7 +197,7 @@ TEST_P(CholeskyOf, TakesEmptyOneNodeAndAllTail) {
   ASSERT_TRUE(chol.factor(one).ok);
   b = VecX::Ones(3);
   chol.solve(b);
-  EXPECT_LT((test::dense(one) * b - VecX::Ones(3)).norm(), 1e-14);
+  EXPECT_LT((test::dense(one) * b - VecX::Ones(3)).norm(), loose() * 1e-14);
 
   const BlockMatrix A = test::random_spd(test::random_pattern(12, 20, 3), 4);
   std::vector<Index> all(12);
@@ -193,7 +206,7 @@ TEST_P(CholeskyOf, TakesEmptyOneNodeAndAllTail) {
   ASSERT_TRUE(chol.factor(A).ok);
   MatX S;
   chol.tail_schur(S);
-  EXPECT_LT((S - split(test::dense(A), all).Att).norm(), 1e-13 * S.norm());
+  EXPECT_LT((S - split(test::dense(A), all).Att).norm(), loose() * 1e-13 * S.norm());
 }
 
 TEST_P(CholeskyOf, RejectsWrongCalls) {
@@ -209,11 +222,11 @@ TEST_P(CholeskyOf, RejectsWrongCalls) {
   ASSERT_TRUE(chol.factor(A).ok);
   EXPECT_THROW(chol.solve(c), Error);
   EXPECT_THROW(Cholesky({"pardiso", "auto"}), Error);
-  Cholesky wrong({GetParam(), "random"});
+  Cholesky wrong(options("random"));
   EXPECT_THROW(wrong.analyze(*A.pattern), Error);
 }
 
-TEST_P(CholeskyOf, CopiesOfTheValuesAreTheFactor) {
+TEST_P(CholeskyValuesOf, CopiesOfTheValuesAreTheFactor) {
   const BlockMatrix A = test::random_spd(test::random_pattern(40, 90, 6), 7);
   BlockMatrix B = A;
   for (double& v : B.values) v *= 4;
