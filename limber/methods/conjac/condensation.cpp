@@ -6,6 +6,7 @@
 #include <limber/methods/common/system.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,10 @@ namespace {
 // Rows of J per piece of work: fixed, and summed in order, so that results are the same bits for any thread
 // count.
 constexpr Eigen::Index kRows = 1536;
+
+// Of factors in single precision: what quasistatic motions may be off by. A step takes a third of them, and
+// the next one sees what is left in its forces, which are doubles.
+constexpr double kTolerableError = 0.01;
 
 // The lower triangle of AᵀA, for few columns and many rows: 8x8 blocks that stay in registers while the rows
 // pass by. The last block reaches back where the columns are not a multiple of 8.
@@ -43,7 +48,7 @@ void gram(const RowMatX& A, MatX& G) {
 Condensation::Condensation(const Model& model, const std::vector<Index>& representatives,
                            const std::vector<ModeChoice>& modes, const CholeskyOptions& options,
                            bool together)
-    : model_(model), representatives_(representatives), eliminator_(*model.pattern) {
+    : model_(model), options_(options), representatives_(representatives), eliminator_(*model.pattern) {
   const BlockPattern& pattern = *model.pattern;
   const std::size_t count = together ? 1 : std::max<std::size_t>(1, model.pieces.size());
   parts_.reserve(count);
@@ -68,7 +73,7 @@ Condensation::Condensation(const Model& model, const std::vector<Index>& represe
     part.mass = gather(part, model.mass);
     const std::vector<Index> tail = tail_nodes(part);
     if (alone()) {
-      part.solver.analyze(pattern, tail);
+      part.chosen.analyze(pattern, tail);
       continue;
     }
     std::vector<Index> col_begin{0}, row;
@@ -81,7 +86,7 @@ Condensation::Condensation(const Model& model, const std::vector<Index>& represe
     }
     part.K = BlockMatrix(
         std::make_shared<const BlockPattern>(make_block_pattern(std::move(col_begin), std::move(row))));
-    part.solver.analyze(*part.K.pattern, tail);
+    part.chosen.analyze(*part.K.pattern, tail);
   }
 }
 
@@ -96,9 +101,11 @@ void Condensation::couple(const std::vector<std::int64_t>& nodes) {
   coupled_ = nodes;
   factored_ = false;
   Part& part = parts_.front();
+  part.exact.reset();
+  part.raised = false;
   part.blocks.clear();
   if (nodes.empty()) {
-    part.solver.analyze(*model_.pattern, tail_nodes(part));
+    part.chosen.analyze(*model_.pattern, tail_nodes(part));
     return;
   }
   std::vector<std::array<Index, 4>> cliques(model_.mesh.elements.begin(), model_.mesh.elements.end());
@@ -110,7 +117,7 @@ void Condensation::couple(const std::vector<std::int64_t>& nodes) {
   for (Index j = 0; j < pattern.n; ++j)
     for (Index b = pattern.col_begin[j]; b < pattern.col_begin[j + 1]; ++b)
       part.blocks.push_back(model_.pattern->find(pattern.row[b], j));
-  part.solver.analyze(pattern, tail_nodes(part));
+  part.chosen.analyze(pattern, tail_nodes(part));
 }
 
 MatX Condensation::gather(const Part& part, const MatX& x) const {
@@ -179,34 +186,46 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const Cont
   }
   {
     auto phase = clock.phase("solve");
-    for (Part& part : parts_) begin_sweep(dynamic, part);
+    for (Part& part : parts_) {
+      part.nodes_move =
+          std::any_of(part.tail.begin(), part.tail.end(), [&](std::size_t t) { return dynamic[t] != 0; });
+      begin_sweep(dynamic, part);
+    }
     gather_loads(true);
   }
   if (!factored_) {  // and the forward half of the solve with it
     auto phase = clock.phase("factor");
     if (!factor()) return false;
   }
-  {
-    auto phase = clock.phase("solve");
-    for (Part& part : parts_) condense_loads(part);
-    unknowns = 0;
-    new_modes = modes_from_old = 0;
-    motions_.resize(loads_.rows(), loads_.cols());
-    for (std::size_t p = 0; p < parts_.size(); ++p) {
-      Part& part = parts_[p];
-      CondensedPiece& piece = pieces_[p];
-      split_tail(dynamic, part, piece);
-      if (scripted)
-        piece.k_w.noalias() = -part.C.transpose() * part.at_tail.col(1);
-      else
-        piece.k_w.setZero(part.C.cols());
-      piece.twists = 0;
-      // Pulled by a link that moves, dynamic nodes that stand still are pulled through the body.
-      if (twists > 0) pulled_ = -part.C.transpose() * part.at_tail.middleCols(loads_.cols() - twists, twists);
-      place_inactive(part);
-      // Where there are modes only, J is all theirs.
-      RowMatX none;
-      extend(part.C, part.C.cols() > 0 || part.choice.count == 0 ? piece.J : none, part.motions, part);
+  unknowns = 0;
+  new_modes = modes_from_old = 0;
+  motions_.resize(loads_.rows(), loads_.cols());
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    Part& part = parts_[p];
+    CondensedPiece& piece = pieces_[p];
+    for (bool again = true; again;) {
+      {
+        auto phase = clock.phase("solve");
+        condense_loads(part);
+        split_tail(dynamic, part, piece);
+        if (scripted)
+          piece.k_w.noalias() = -part.C.transpose() * part.at_tail.col(1);
+        else
+          piece.k_w.setZero(part.C.cols());
+        piece.twists = 0;
+        // Pulled by a link that moves, dynamic nodes that stand still are pulled through the body.
+        if (twists > 0)
+          pulled_ = -part.C.transpose() * part.at_tail.middleCols(loads_.cols() - twists, twists);
+        place_inactive(part);
+        // Where there are modes only, J is all theirs.
+        RowMatX none;
+        extend(part.C, part.C.cols() > 0 || part.choice.count == 0 ? piece.J : none, part.motions, part);
+        again = options_.single && !part.raised && !does_in_single(part);
+      }
+      if (!again) continue;
+      auto phase = clock.phase("factor");
+      if (!raise(part).ok) return false;
+      set_schur(part);
     }
   }
   if (has_modes()) {
@@ -304,35 +323,29 @@ void Condensation::add_link_forces(const LinkTouches& touches) {
 
 bool Condensation::factor() {
   BlockMatrix& K = system.K;
-  const double mean = mean_diagonal(K);
+  mean_ = mean_diagonal(K);
   // The tail block of a free body is singular (its rigid motions cost nothing), and its Cholesky factor does
   // not exist. A shift of the tail's diagonal makes it exist and is taken off the Schur complement again; it
   // costs S an error of rounding times the shift.
-  const double tail_shift = mean;
-  for (Index t : representatives_) K.block(K.pattern->col_begin[t]).diagonal().array() += tail_shift;
-  eliminator_.eliminate(K, made_of_.fixed, mean);
+  for (Index t : representatives_) K.block(K.pattern->col_begin[t]).diagonal().array() += mean_;
+  eliminator_.eliminate(K, made_of_.fixed, mean_);
 
-  shifts = 0;
+  shifts = raised = 0;
   for (Part& part : parts_) {
-    FactorStatus status = factor(part, mean);
-    if (!status.ok) {
-      made_of_ = {};  // K has been edited
-      if (status.node >= 0) status.node = part.nodes[status.node];
-      why_ = bad_pivot(status);
-      return false;
-    }
-    part.solver.tail_schur(part.schur);
-    part.schur.diagonal().array() -= tail_shift;
+    if (!factor(part).ok) return false;
+    set_schur(part);
   }
   factored_ = true;
   return true;
 }
 
-// Projection makes K positive semi-definite, not definite: an element squashed flat can leave a node without
-// stiffness. A small multiple of the mass mends that, at the price of a slightly stiffer map; it is counted
-// in the report.
-FactorStatus Condensation::factor(Part& part, double mean) {
-  BlockMatrix& K = part.blocks.empty() ? system.K : part.K;
+void Condensation::set_schur(Part& part) const {
+  part.solver().tail_schur(part.schur);
+  part.schur.diagonal().array() -= mean_;
+}
+
+FactorStatus Condensation::factor(Part& part) {
+  BlockMatrix& K = matrix(part);
   for (std::size_t b = 0; b < part.blocks.size(); ++b) {
     auto block = K.block(static_cast<Index>(b));
     if (part.blocks[b] < 0)
@@ -341,13 +354,59 @@ FactorStatus Condensation::factor(Part& part, double mean) {
       block = system.K.block(part.blocks[b]);
   }
   if (bodies_) bodies_->add_stiffness(made_of_.fixed, K);
-  int shifted = 0;
-  part.solver.carry(pattern(part), static_cast<Index>(part.loads.cols()));
   part.carried = true;
-  const FactorStatus status = factor_with_shift(
-      {&K}, mean, part.mass, [&] { return part.solver.factor(K, part.loads); }, shifted);
+  part.raised = false;
+  if (options_.single && !part.nodes_move) {
+    part.chosen.carry(pattern(part), static_cast<Index>(part.loads.cols()));
+    if (const FactorStatus status = part.chosen.factor(K, part.loads); status.ok) return status;
+  }
+  return raise(part);
+}
+
+// The factor in double precision. Projection makes K positive semi-definite, not definite: an element
+// squashed flat can leave a node without stiffness. A small multiple of the mass mends that, at the price of
+// a slightly stiffer map; it is counted in the report.
+FactorStatus Condensation::raise(Part& part) {
+  if (options_.single) {
+    if (!part.exact) {
+      part.exact.emplace(CholeskyOptions{options_.backend, options_.ordering});
+      part.exact->analyze(pattern(part), tail_nodes(part));
+    }
+    part.raised = true;
+    ++raised;
+  }
+  BlockMatrix& K = matrix(part);
+  int shifted = 0;
+  part.solver().carry(pattern(part), static_cast<Index>(part.loads.cols()));
+  FactorStatus status = factor_with_shift(
+      {&K}, mean_, part.mass, [&] { return part.solver().factor(K, part.loads); }, shifted);
   shifts += shifted;
+  if (!status.ok) {
+    made_of_ = {};  // K has been edited
+    if (status.node >= 0) status.node = part.nodes[status.node];
+    why_ = bad_pivot(status);
+  }
   return status;
+}
+
+// S of dynamic nodes has an error of 1e-7 of the stiffest entries of K, whatever its own size is: a soft
+// layer below a stiff one is lost in it, and K_QQ, with these nodes held, shows nothing of it. Modes come
+// from K_QQ^-1, which has the soft motions to the precision of this check.
+bool Condensation::does_in_single(Part& part) {
+  return !part.nodes_move && (!part.carried || error_of_motion(part) <= kTolerableError);
+}
+
+// How far the motion u = K_QQ^-1 b of the first load is off along itself: u . (b - K u) over u . b, the work
+// of what it leaves of its load. In a backward stable solve residuals are small whatever the error is; work
+// is not.
+double Condensation::error_of_motion(Part& part) {
+  const VecX u = part.motions.col(0);
+  const double work = u.dot(part.loads.col(0));
+  if (!(work > 0)) return 0;
+  VecX force;
+  multiply(matrix(part), u, force);
+  for (const Index t : tail_nodes(part)) force.segment<3>(3 * t) -= mean_ * u.segment<3>(3 * t);
+  return std::abs(work - u.dot(force)) / work;
 }
 
 void Condensation::split_tail(const std::vector<std::uint8_t>& dynamic, Part& part, CondensedPiece& piece) {
@@ -468,9 +527,9 @@ void Condensation::gather_loads(bool sweep) {
 
 void Condensation::condense_loads(Part& part) {
   if (part.carried) {
-    part.at_tail = part.solver.carried_to_tail();
+    part.at_tail = part.solver().carried_to_tail();
   } else {
-    part.solver.condense_to_tail(part.loads);
+    part.solver().condense_to_tail(part.loads);
     part.at_tail = part.loads.bottomRows(part.schur.rows());
   }
 }
@@ -490,9 +549,9 @@ void Condensation::place_inactive(Part& part) {
 
 // J of the tail motions C, and how all nodes move under the loads.
 void Condensation::extend(const MatX& C, RowMatX& J, MatX& motions, Part& part) {
-  if (part.carried) return part.solver.extend_carried(C, part.at_tail, J, motions);
+  if (part.carried) return part.solver().extend_carried(C, part.at_tail, J, motions);
   part.loads.bottomRows(part.at_tail.rows()) = part.at_tail;
-  part.solver.extend_from_tail(C, part.loads, J, motions);
+  part.solver().extend_from_tail(C, part.loads, J, motions);
 }
 
 void Condensation::solve_quasistatic(VecX& b) {

@@ -52,7 +52,9 @@ struct CondensedPiece {
 class Condensation {
  public:
   // `together`: all pieces in one system, for links and contacts that tie pieces to each other.
-  // `modes`: of each piece; empty: none.
+  // `modes`: of each piece; empty: none. `options`: with factors in single precision, those of pieces with
+  // dynamic nodes, those that do not exist so, and those whose motions are off by more than kTolerableError
+  // are made in double precision.
   Condensation(const Model& model, const std::vector<Index>& representatives,
                const std::vector<ModeChoice>& modes, const CholeskyOptions& options, bool together);
 
@@ -116,24 +118,29 @@ class Condensation {
   fem::Assembled system;      // f and K of the elements at x; K is edited: contacts, held nodes
   Eigen::Index unknowns = 0;  // dynamic degrees of freedom and modes of all pieces
   int shifts = 0;             // of the last factor: how often K had to be shifted by a multiple of M
+  int raised = 0;             // of the last factor: pieces for which single precision did not do
 
   const std::string& why() const { return why_; }
-  long analyses() const { return parts_.empty() ? 0 : parts_.front().solver.stats().analyses; }
+  long analyses() const { return parts_.empty() ? 0 : parts_.front().chosen.stats().analyses; }
   // Where the values of K and of the first factor are: the same in every step, or something was allocated.
   std::pair<const void*, const void*> storage() const {
-    return {system.K.values.data(), parts_.front().solver.factor_values().data()};
+    return {system.K.values.data(), parts_.front().chosen.factor_values().data()};
   }
 
  private:
   // What a piece's system is made of.
   struct Part {
-    explicit Part(const CholeskyOptions& options) : solver(options) {}
+    explicit Part(const CholeskyOptions& options) : chosen(options) {}
     std::vector<Index> nodes;       // of the model, ascending
     std::vector<std::size_t> tail;  // its representatives, as positions among all
     std::vector<Index> blocks;      // of the model's pattern, in the order of K's; -1: only springs are there
     BlockMatrix K;                  // not used where blocks is empty: it is the model's
     VecX mass;                      // 3 per node
-    Cholesky solver;
+    Cholesky chosen;                // of the precision that was asked for
+    std::optional<Cholesky> exact;  // in double precision, where single precision does not do:
+    bool raised = false;            // the present factor is this one
+    bool nodes_move = false;        // some of its representatives are dynamic
+    Cholesky& solver() { return raised ? *exact : chosen; }
     std::vector<Index> active, inactive;  // degrees of freedom of the tail, as rows of schur
     MatX schur;                           // of its representative nodes, 3t x 3t
     MatX C;  // 3t x r: the tail's motion for unit motions of the dynamic degrees of freedom
@@ -153,7 +160,12 @@ class Condensation {
   MatX gather(const Part& part, const MatX& x) const;
   void scatter(const Part& part, const MatX& y, MatX& x) const;
   bool factor();
-  FactorStatus factor(Part& part, double mean);
+  FactorStatus factor(Part& part);
+  FactorStatus raise(Part& part);
+  void set_schur(Part& part) const;
+  BlockMatrix& matrix(Part& part) { return part.blocks.empty() ? system.K : part.K; }
+  bool does_in_single(Part& part);
+  double error_of_motion(Part& part);
   const BlockPattern& pattern(const Part& part) const {
     return part.blocks.empty() ? *model_.pattern : *part.K.pattern;
   }
@@ -173,6 +185,7 @@ class Condensation {
   void add_link_forces(const LinkTouches& touches);
 
   const Model& model_;
+  const CholeskyOptions options_;
   std::vector<Index> representatives_;
   std::vector<Part> parts_;
   std::vector<CondensedPiece> pieces_;               // of the parts
@@ -188,6 +201,7 @@ class Condensation {
   };
   Source made_of_;
   bool factored_ = false;        // K has been edited and factored
+  double mean_ = 0;              // of K's diagonal: the shift of the tail
   MatX pulled_;                  // (K W - S P)_d of links that are touched
   MatX loads_, motions_;         // right-hand sides and solutions of a pass, all nodes
   VecX known_;                   // what held nodes and moving obstacles load K with [N/s]

@@ -55,7 +55,9 @@ class ConJac final : public Stepper {
       bodies_.emplace(model.mesh,
                       BodyContactOptions{model.scene->contact.stiffness, model.scene->contact.friction, 0, 0},
                       model.scene->contact.alpha, model.size);
-    condensation_.emplace(model, nodes_.nodes, choose_modes(model, options_.dynamic), solver_options_,
+    CholeskyOptions factors = solver_options_;
+    factors.single = options_.single;
+    condensation_.emplace(model, nodes_.nodes, choose_modes(model, options_.dynamic), factors,
                           links_.has_value() || bodies_.has_value());
     if (options_.adaptive && condensation_->has_modes()) mode_adaptivity_.emplace(options_, *condensation_);
   }
@@ -414,6 +416,7 @@ class ConJac final : public Stepper {
           c.condense(memory(state).dynamic, contact_, at.touches, at.force, at.v, at.correction, clock_);
     } while (condensed && mode_adaptivity_ && mode_adaptivity_->rouse(now.model, at.unbalanced));
     if (c.shifts > 0) now.report.fallbacks["shifted_stiffness"] += c.shifts;
+    if (c.raised > 0) now.report.fallbacks["double_precision"] += c.raised;
     if (!condensed) return false;
     settle_sliding(now.model, now.slides, now.held, unrelieved, c, at, clock_);
     leave_out_rigid(now.model, at.spins, at.x, at.correction);

@@ -44,6 +44,7 @@ struct ConJacOptions {
   int newton_steps = 0;
   bool static_start = false;
   bool body_contact = false;  // bodies touch each other and themselves
+  bool single = false;        // precision of the factors of K
   std::vector<DynamicChoice> dynamic = {};
   std::optional<AdaptiveOptions> adaptive = {};
 
