@@ -325,7 +325,7 @@ bool HybridSystem::in_subspace(const BodyContact::Pair& pair, const std::vector<
 void HybridSystem::add_pressing(const VecX& x, const std::vector<std::uint8_t>& region,
                                 std::vector<Index>& nodes) const {
   for (const BodyContact::Pair& pair : bodies_->pairs())
-    if (BodyContact::presses(pair, x) && !in_subspace(pair, region))
+    if (bodies_->presses(pair, x) && !in_subspace(pair, region))
       for (const Index i : pair.nodes)
         if (skeleton_.bone_of_node[at(i)] < 0) nodes.push_back(i);
 }
@@ -366,7 +366,7 @@ bool HybridSystem::couple_pairs(const VecX& x0, const VecX& x1) {
       continue;
     }
     list.push_back({pair.nodes[0], pair.nodes[1], pair.nodes[2], pair.nodes[3]});
-    complete &= covered(pair) || !(BodyContact::presses(pair, x0) || BodyContact::presses(pair, x1));
+    complete &= covered(pair) || !(bodies_->presses(pair, x0) || bodies_->presses(pair, x1));
   }
   if (!complete) {
     if (coupled_.size() / 4 <= kSparePairs * list.size())
