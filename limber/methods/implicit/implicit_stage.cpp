@@ -37,7 +37,7 @@ ImplicitStage::ImplicitStage(const Model& model, const StageOptions& options)
                         body.name));
     bodies_.emplace(model.mesh,
                     BodyContactOptions{model.scene->contact.stiffness, model.scene->contact.friction,
-                                       options.contact_damping, options.slip_speed});
+                                       options.contact_damping, options.slip_speed, options.nearest});
   }
   const fem::Rounding rounding = fem::rounding(model.mesh, fem::rest_volume(*model.elements));
   elastic_scale_ = rounding.energy;
@@ -101,6 +101,10 @@ bool ImplicitStage::revise_contact(const VecX& x) {
   if (!bodies_ || !bodies_->revise(x)) return false;
   cover_pairs(x, x);
   return true;
+}
+
+void ImplicitStage::follow(const VecX& x) {
+  if (bodies_) followed_ += bodies_->follow(x);
 }
 
 bool ImplicitStage::revise_friction(const VecX& x) {
