@@ -69,7 +69,7 @@ std::vector<Run> make_runs(const Settings& s, const std::string& name) {
          std::make_unique<Simulation>(scene_of(
              s, name,
              fmt::format(R"(/method={{"type": "implicit", "integrator": "{}", "solver": "{}",
-                            "tolerance_relative": {}, "body_contact": {}}})",
+                            "tolerance_relative": {}, "body_contact": {}, "contact_gap": "nearest"}})",
                          integrator, solver, s.tolerance, own->method_options->at("body_contact").dump())))});
   std::vector<std::string> variants;
   for (const double radius : s.radii) variants.push_back(fmt::format("/method/radius={}", radius));

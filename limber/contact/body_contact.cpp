@@ -35,6 +35,13 @@ auto* find(List& list, const Key& key) {
   return it != list.end() && !before(key, *it) ? &*it : nullptr;
 }
 
+// Gradients of the barycentric coordinates of corners 1 to 3 along the face with sides ab and ac.
+std::array<Vec3, 4> in_plane(const Vec3& ab, const Vec3& ac, const Vec3& n) {
+  const double area = cross(ab, ac).norm();
+  const Vec3 b = cross(ac, n) / area, c = cross(n, ab) / area;
+  return {Vec3::Zero(), Vec3(-b - c), b, c};
+}
+
 using Mat12 = Eigen::Matrix<double, 12, 12>;
 
 // Where the pattern lacks a block, the node and the face are left uncoupled.
@@ -73,6 +80,8 @@ BodyContact::Pair BodyContact::make_pair(Index site, Index piece, Index face) co
   pair.face = face;
   pair.nodes = pair.grip = {surfaces_.sites()[site], t[0], t[1], t[2]};
   pair.stiffness = K_[site];
+  pair.near_at_rest =
+      surfaces_.piece_of_site(site) == piece && !surfaces_.far_at_rest(surfaces_.sites()[site], t);
   return pair;
 }
 
@@ -103,13 +112,54 @@ BodyContact::Gap BodyContact::gap(const Pair& pair, const VecX& x) const {
   return out;
 }
 
+// Whether the energy has its full share at a node of the surface. A pair that was found on a face so near at
+// rest that bending alone would do (parts of a coarse mesh) has only the faces around the node for its own.
+bool BodyContact::can_meet(const Pair& pair, Index node) const {
+  if (surfaces_.piece_of_site(pair.site) != pair.piece) return true;
+  return pair.near_at_rest ? !surfaces_.joined(pair.nodes[0], node, 1)
+                           : surfaces_.apart_at_rest(pair.nodes[0], node);
+}
+
 bool BodyContact::reachable(const Pair& pair, Index face) const {
   const Tri& t = surfaces_.faces()[face];
-  if (std::find(t.begin(), t.end(), pair.nodes[0]) != t.end()) return false;
   if (!may_.empty() && !std::all_of(t.begin(), t.end(), [&](Index i) { return may_[i] != 0; })) return false;
-  // The way must not lead back to the node's own neighbourhood.
-  return surfaces_.piece_of_site(pair.site) != pair.piece || surfaces_.far_at_rest(pair.nodes[0], t) ||
-         !surfaces_.far_at_rest(pair.nodes[0], surfaces_.faces()[pair.face]);
+  // The way must not lead back to the node's own neighbourhood: beyond its border there is no energy.
+  return std::any_of(t.begin(), t.end(), [&](Index i) { return can_meet(pair, i); });
+}
+
+// share = s(phi), s = 3 phi^2 - 2 phi^3 without kinks at its ends, phi = sum of b_i phi_i with the
+// coordinates b of the nearest point and phi_i = 1 at corners that the node can meet. Moves of the node
+// change b_i by G_i . dx, those of corner j by (-b_j G_i + gap (G_i . G_j) n) . dx, G_i as in add_stiffness;
+// on an edge e from corner a to b with r from the nearest point to the node, and s = b_b, the gradients of s
+// are e, -r - (1 - s) e and r - s e, divided by |e|^2.
+void BodyContact::fade(const Pair& pair, const VecX& x, Gap& at) const {
+  std::array<double, 4> phi{0, 0, 0, 0};
+  int whole = 0;
+  for (std::size_t i = 1; i < 4; ++i) whole += (phi[i] = can_meet(pair, at.nodes[i]) ? 1.0 : 0.0) > 0;
+  if (whole == 3) return;
+  double sum = 0;
+  for (std::size_t i = 1; i < 4; ++i) sum -= at.w[i] * phi[i];
+  sum = std::clamp(sum, 0.0, 1.0);
+  at.share = sum * sum * (3 - 2 * sum);
+  const double rate = 6 * sum * (1 - sum);
+  if (at.corners == 3) {
+    const Vec3 a = node(x, at.nodes[1]), ab = Vec3(node(x, at.nodes[2])) - a,
+               ac = Vec3(node(x, at.nodes[3])) - a;
+    const std::array<Vec3, 4> G = in_plane(ab, ac, at.n);
+    const Vec3 along = phi[1] * G[1] + phi[2] * G[2] + phi[3] * G[3];
+    at.slope[0] = rate * along;
+    for (std::size_t j = 1; j < 4; ++j)
+      at.slope[j] = rate * (at.w[j] * along + at.value * along.dot(G[j]) * at.n);
+  } else if (at.corners == 2) {
+    std::size_t from = 0, to = 0;
+    for (std::size_t i = 1; i < 4; ++i)
+      if (at.w[i] < -kOnEdge) (from == 0 ? from : to) = i;
+    const Vec3 e = Vec3(node(x, at.nodes[to])) - Vec3(node(x, at.nodes[from])), r = at.value * at.n;
+    const double s = -at.w[to], by = rate * (phi[to] - phi[from]) / e.squaredNorm();
+    at.slope[0] = by * e;
+    at.slope[from] = by * (-r - (1 - s) * e);
+    at.slope[to] = by * (r - s * e);
+  }
 }
 
 // The signed distance, from face to face over the surface to where it is least. Where the way leads to faces
@@ -144,7 +194,10 @@ BodyContact::Gap BodyContact::distance(const Pair& pair, const VecX& x) const {
   Gap out = plane_gap({pair.nodes[0], t[0], t[1], t[2]}, x);
   out.face = face;
   const double length = std::sqrt(least);
-  if (!(length > kOnSurface * surfaces_.edge())) return out;
+  if (!(length > kOnSurface * surfaces_.edge())) {
+    fade(pair, x, out);
+    return out;
+  }
   // The corners that hold the nearest point, which is nearest_on_triangle's own.
   const Gap there = [&] {
     const Vec3 a = node(x, t[0]), ab = Vec3(node(x, t[1])) - a, ac = Vec3(node(x, t[2])) - a;
@@ -157,7 +210,15 @@ BodyContact::Gap BodyContact::distance(const Pair& pair, const VecX& x) const {
   std::vector<Index> feature;
   for (int i = 1; i < 4; ++i)
     if (there.w[i] < -kOnEdge) feature.push_back(t[static_cast<std::size_t>(i - 1)]);
-  if (feature.size() == 3 || feature.empty() || out.n.isZero(0)) return out;
+  if (feature.size() == 3 || feature.empty() || out.n.isZero(0)) {
+    fade(pair, x, out);
+    return out;
+  }
+  // At the border of the node's own neighbourhood.
+  if (std::none_of(feature.begin(), feature.end(), [&](Index i) { return can_meet(pair, i); })) {
+    out.share = 0;
+    return out;
+  }
   // Which side of an edge or a node it is on: by the sum of the normals there, weighted with angles.
   const auto angle_at = [&](const Tri& f) {
     if (feature.size() == 2) return 1.0;
@@ -181,6 +242,7 @@ BodyContact::Gap BodyContact::distance(const Pair& pair, const VecX& x) const {
   out.w = there.w;
   out.corners = static_cast<int>(feature.size());
   if (feature.size() == 2) out.along = (Vec3(node(x, feature[1])) - Vec3(node(x, feature[0]))).normalized();
+  fade(pair, x, out);
   return out;
 }
 
@@ -190,7 +252,8 @@ BodyContact::Pair BodyContact::start(Pair pair, bool inside) const {
   if (!inside) return pair;
   const Gap at = gap(pair, x0_);
   pair.start = std::min(0.0, options_.damping > 0 ? gap(pair, c_).value : at.value);
-  pair.limit = options_.friction * -pair.stiffness * ramp(at.value, kSoft * surfaces_.edge()).first;
+  pair.limit =
+      options_.friction * at.share * -pair.stiffness * ramp(at.value, kSoft * surfaces_.edge()).first;
   rub(at, pair);
   return pair;
 }
@@ -220,7 +283,7 @@ ContactEnergy::Revision BodyContact::revise_friction(const VecX& x) {
     if (!pair.counts) continue;
     const Gap at = gap(pair, x);
     const double before = pair.limit;
-    pair.limit = options_.friction * normal_force(pair, at.value);
+    pair.limit = options_.friction * at.share * normal_force(pair, at.value);
     if (before == 0 && pair.limit > 0) rub(at, pair);
     for (int i = 0; i < 4; ++i)
       if (std::abs(pair.weight[i]) > kFar) pair.limit = 0;
@@ -302,7 +365,8 @@ bool BodyContact::revise(const VecX& x) {
   // Nodes that are outside, and held back by the plane of a face that they have left behind.
   for (Pair& pair : pairs_) {
     const Gap at = gap(pair, x);
-    if (!(at.value < -tolerance) || -std::max({at.w[1], at.w[2], at.w[3]}) >= -kBeyond || find(inside1, pair))
+    if (!(at.value < -tolerance && at.share > 0) || -std::max({at.w[1], at.w[2], at.w[3]}) >= -kBeyond ||
+        find(inside1, pair))
       continue;
     const Near* s = find(near, pair);
     if (s && s->opposite) continue;
@@ -359,8 +423,11 @@ double BodyContact::add_force(const VecX& x, VecX& f) const {
     const Gap at = gap(pair, x);
     const double damping = options_.damping * pair.stiffness / g_;
     const Ramp in = ramp(at.value, soft), deeper = ramp(at.value - pair.start, slip);
-    energy += pair.stiffness * in.value + damping * deeper.value;
-    const Vec3 normal = -(pair.stiffness * in.first + damping * deeper.first) * at.n;
+    const double whole = pair.stiffness * in.value + damping * deeper.value;
+    energy += at.share * whole;
+    const Vec3 normal = -at.share * (pair.stiffness * in.first + damping * deeper.first) * at.n;
+    if (at.share < 1 && whole > 0)
+      for (int i = 0; i < 4; ++i) node(f, at.nodes[i]) -= whole * at.slope[i];
     Vec3 tangential = Vec3::Zero();
     if (pair.limit > 0) {
       Vec3 u = -pair.origin;
@@ -389,8 +456,9 @@ void BodyContact::add_stiffness(const VecX& x, bool exact, BlockMatrix& A,
     const Gap at = gap(pair, x);
     const double damping = options_.damping * pair.stiffness / g_;
     const Ramp in = ramp(at.value, soft), deeper = ramp(at.value - pair.start, slip);
-    const double first = pair.stiffness * in.first + damping * deeper.first;  // dE/dgap
-    const double second = pair.stiffness * in.second + damping * deeper.second;
+    const double fading = pair.stiffness * in.first + damping * deeper.first;
+    const double first = at.share * fading;  // dE/dgap
+    const double second = at.share * (pair.stiffness * in.second + damping * deeper.second);
     if (second == 0 && pair.limit == 0) continue;
     Mat12 H = Mat12::Zero();
     if (second > 0 && at.corners < 3) {
@@ -402,17 +470,18 @@ void BodyContact::add_stiffness(const VecX& x, bool exact, BlockMatrix& A,
     } else if (second > 0) {
       const Vec3 a = node(x, at.nodes[1]), ab = Vec3(node(x, at.nodes[2])) - a,
                  ac = Vec3(node(x, at.nodes[3])) - a;
-      const double area = cross(ab, ac).norm();
-      std::array<Vec3, 4> G;
-      G[0].setZero();
-      G[2] = cross(ac, at.n) / area;
-      G[3] = cross(at.n, ab) / area;
-      G[1] = -G[2] - G[3];
+      const std::array<Vec3, 4> G = in_plane(ab, ac, at.n);
       for (int i = 0; i < 4; ++i)
         for (int j = 0; j < 4; ++j)
           H.block<3, 3>(3 * i, 3 * j) =
               (second * at.w[i] * at.w[j] - first * at.value * G[i].dot(G[j])) * at.n * at.n.transpose() -
               first * (at.w[j] * at.n * G[i].transpose() + at.w[i] * G[j] * at.n.transpose());
+      // What the share's change adds; that it bends is left out, it goes with the energy alone.
+      if (exact && at.share < 1)
+        for (int i = 0; i < 4; ++i)
+          for (int j = 0; j < 4; ++j)
+            H.block<3, 3>(3 * i, 3 * j) += fading * (at.w[j] * at.slope[i] * at.n.transpose() +
+                                                     at.w[i] * at.n * at.slope[j].transpose());
       if (!exact) {
         const DenseEigen eigen = symmetric_eigen(H);
         H = eigen.vectors * eigen.values.cwiseMax(0).asDiagonal() * eigen.vectors.transpose();
@@ -442,17 +511,19 @@ bool BodyContact::touching(const VecX& x) const {
   return std::any_of(pairs_.begin(), pairs_.end(), [&](const Pair& pair) { return presses(pair, x); });
 }
 
-bool BodyContact::presses(const Pair& pair, const VecX& x) {
-  return pair.limit > 0 || plane_gap(pair.nodes, x).value < 0;  // start <= 0
+bool BodyContact::presses(const Pair& pair, const VecX& x) const {
+  if (pair.limit > 0) return true;  // start <= 0
+  const Gap at = options_.nearest ? distance(pair, x) : plane_gap(pair.nodes, x);
+  return at.value < 0 && at.share > 0;
 }
 
 BodyContact::Summary BodyContact::summary(const VecX& x) const {
   Summary out;
   for (const Pair& pair : pairs_) {
-    const double at = gap(pair, x).value;
-    if (!(at < 0)) continue;
+    const Gap at = gap(pair, x);
+    if (!(at.value < 0 && at.share > 0)) continue;
     ++out.active;
-    out.depth = std::max(out.depth, -at);
+    out.depth = std::max(out.depth, -at.value);
   }
   return out;
 }

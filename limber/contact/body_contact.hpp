@@ -17,7 +17,10 @@
 // beyond it, b leaves [0, 1], and the node turns the little face with a long lever. With `nearest` the gap is
 // the signed distance from the nearest face, edge or node of the surface, found from face to face in every
 // evaluation. This energy is continuous, and where it is not smooth (in the middle of a body) nodes are
-// pushed away from there.
+// pushed away from there. A node's own neighbourhood is no surface that it can meet. Where the nearest point
+// comes to it (skin that crumples), the energy fades over one face, times a share that is 1 at corners of
+// faces that the node can meet and 0 at the others: were it just left out from there on, or kept with the
+// plane of the last face, the energy would jump, and no line search goes down over a jump.
 #pragma once
 
 #include <limber/contact/body_surfaces.hpp>
@@ -56,6 +59,7 @@ class BodyContact {
     std::array<double, 4> weight{};              // of friction: 1, -b
     Vec3 origin = Vec3::Zero();                  // sum of weight times c [m]
     bool counts = true;                          // has an energy; see weigh
+    bool near_at_rest = false;                   // its face was, when it was found
     std::array<Index, 4> grip{-1, -1, -1, -1};   // of friction: the node, and the corners it rubs on
   };
   // The pairs of nodes that are inside a body at x, ordered by node.
@@ -104,7 +108,7 @@ class BodyContact {
   // each node, -1: nowhere; empty: all in their places.
   void add_stiffness(const VecX& x, bool exact, BlockMatrix& A, std::span<const Index> place = {}) const;
   // Whether the pair, and whether any, has a stiffness at x.
-  static bool presses(const Pair& pair, const VecX& x);
+  bool presses(const Pair& pair, const VecX& x) const;
   bool touching(const VecX& x) const;
 
   const std::vector<Pair>& pairs() const { return pairs_; }
@@ -127,6 +131,9 @@ class BodyContact {
     Index face = -1;
     int corners = 3;  // of the face that hold the nearest point: less than three on an edge, or at a node
     Vec3 along = Vec3::Zero();  // direction of that edge
+    // Times the energy, and its gradient [1/m]; slope is zero where share is 1 all around.
+    double share = 1;
+    std::array<Vec3, 4> slope{Vec3::Zero(), Vec3::Zero(), Vec3::Zero(), Vec3::Zero()};
   };
   static Gap plane_gap(const std::array<Index, 4>& nodes, const VecX& x);
   Gap gap(const Pair& pair, const VecX& x) const;
@@ -134,6 +141,8 @@ class BodyContact {
   Pair make_pair(Index site, Index piece, Index face) const;
   Pair start(Pair pair, bool inside) const;
   bool reachable(const Pair& pair, Index face) const;
+  bool can_meet(const Pair& pair, Index node) const;
+  void fade(const Pair& pair, const VecX& x, Gap& at) const;
   void rub(const Gap& at, Pair& pair) const;
   double normal_force(const Pair& pair, double gap) const;
 

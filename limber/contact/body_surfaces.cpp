@@ -110,6 +110,13 @@ BodySurfaces::BodySurfaces(const fem::ElementInput& mesh) : rest_(mesh.rest) {
   std::vector<Index> next(face_begin_.begin(), face_begin_.end() - 1);
   for (std::size_t f = 0; f < faces_.size(); ++f)
     for (const Index i : faces_[f]) face_of_node_[next[i]++] = static_cast<Index>(f);
+  own_reach_.assign(rest_.size(), 0);
+  for (const Tri& t : faces_) {
+    const double longest = std::max({(rest_[t[0]] - rest_[t[1]]).norm(), (rest_[t[1]] - rest_[t[2]]).norm(),
+                                     (rest_[t[2]] - rest_[t[0]]).norm()});
+    const double own = kOwnFaces * std::sqrt(triangle_normal(rest_, t).norm()) + longest;
+    for (const Index i : t) own_reach_[i] = std::max(own_reach_[i], own);
+  }
   // Nodes of plane bodies, and nodes without elements, meet nobody.
   std::vector<Index> sites;
   std::vector<double> areas;
@@ -260,17 +267,6 @@ Index BodySurfaces::holds_node(Index v, const Vec3& p, const Piece& piece, const
   piece.tets.find(point, 0, near);
   std::sort(near.begin(), near.end());
   const bool own = &pieces_[piece_of_node_[v]] == &piece;
-  // Whether a way over so many edges of the surface leads from node i to node j.
-  const auto joined = [&](Index i, Index j, int edges) {
-    const auto walk = [&](const auto& self, Index from, int left) -> bool {
-      if (from == j) return true;
-      for (Index k = face_begin_[from]; left > 0 && k < face_begin_[from + 1]; ++k)
-        for (const Index next : faces_[face_of_node_[k]])
-          if (next != from && self(self, next, left - 1)) return true;
-      return false;
-    };
-    return walk(walk, i, edges);
-  };
   for (const Index local : near) {
     const Index e = piece.tet_begin + local;
     const Tet& t = tets_[e];
@@ -315,6 +311,22 @@ std::vector<BodySurfaces::Inside> BodySurfaces::inside(const VecX& x) {
   std::vector<Inside> all;
   for (const auto& part : found) all.insert(all.end(), part.begin(), part.end());
   return all;
+}
+
+bool BodySurfaces::joined(Index i, Index j, int edges) const {
+  if (i == j) return true;
+  for (Index k = face_begin_[i]; edges > 0 && k < face_begin_[i + 1]; ++k)
+    for (const Index next : faces_[face_of_node_[k]])
+      if (next != i && joined(next, j, edges - 1)) return true;
+  return false;
+}
+
+bool BodySurfaces::apart_at_rest(Index v, Index i) const {
+  if ((rest_[i] - rest_[v]).squaredNorm() > own_reach_[i] * own_reach_[i]) return true;
+  if (joined(v, i, 1)) return false;  // by a long edge
+  for (Index k = face_begin_[i]; k < face_begin_[i + 1]; ++k)
+    if (far_at_rest(v, faces_[face_of_node_[k]])) return true;
+  return false;
 }
 
 bool BodySurfaces::far_at_rest(Index v, const Tri& face) const {

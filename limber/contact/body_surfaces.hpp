@@ -46,6 +46,10 @@ class BodySurfaces {
   double edge() const { return edge_; }  // mean size of a face [m]
   // Whether a face of its own piece is far enough from node v for the two to meet other than by bending.
   bool far_at_rest(Index v, const Tri& face) const;
+  // Whether node i of the surface is a corner of a face that is far from node v at rest.
+  bool apart_at_rest(Index v, Index i) const;
+  // Whether a way over so many edges of the surface, or less, leads from node i to node j.
+  bool joined(Index i, Index j, int edges) const;
   // Faces that have a corner in common with this one.
   std::vector<Index> around(Index face) const;
 
@@ -76,6 +80,7 @@ class BodySurfaces {
   std::vector<double> site_area_;
   std::vector<Index> piece_of_node_;
   std::vector<Piece> pieces_;
+  std::vector<double> own_reach_;  // of every node [m]: all faces around it are far from what is farther off
   double edge_ = 0;
   std::vector<Box> tet_box_, face_box_;
   std::vector<Vec3> normal_;  // of nodes at the end of a sweep, not of unit length

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace limber {
@@ -127,6 +128,82 @@ TEST(BodyContact, ForceOfTheNearestSurfaceIsItsGradient) {
     for (Index i = 0; i < model.nodes(); ++i) sum += node(f, i);
     EXPECT_LT(sum.norm(), 1e-9 * f.norm());
   }
+}
+
+// A node that is inside its own body, under an uneven part of the surface some faces away, goes back to its
+// own place: the energy is whole there, nothing here, and does not jump between.
+TEST(BodyContact, EnergyFadesTowardsANodesOwnNeighbourhood) {
+  auto scene = bar_scene("bdf1", "newton-direct", {17, 5, 5});
+  scene->bodies[0].generate->size = Vec3(0.4, 0.1, 0.1);
+  const Model model = build_model(scene);
+  VecX rest = initial_state(model).x;
+  const double edge = 0.025, depth = 0.25 * edge;
+  Index v = -1;  // in the middle of the upper side
+  double top = -1, left = 1;
+  for (const Vec3& X : model.mesh.rest) {
+    top = std::max(top, X.y());
+    left = std::min(left, X.x());
+  }
+  const Vec3 middle(left + 0.2, top, model.mesh.rest.front().z() + 2 * edge);
+  for (Index i = 0; i < model.nodes(); ++i) {
+    const Vec3 X = model.mesh.rest[i];
+    if (v < 0 || (X - middle).norm() < (model.mesh.rest[v] - middle).norm()) v = i;
+    if (X.y() > top - 1e-9) node(rest, i).y() += 0.06 * edge * std::sin(3.1 * static_cast<double>(i));
+  }
+  ASSERT_LT((model.mesh.rest[v] - middle).norm(), 1e-9);
+  const auto with_node_at = [&](double faces) {
+    VecX x = rest;
+    node(x, v) = middle + Vec3(faces * edge, -depth, 0.13 * edge);
+    return x;
+  };
+  BodyContact contact(model.mesh, BodyContactOptions{500, 0, 0, 5e-3, true});
+  const VecX x0 = with_node_at(5.2);
+  contact.pose(x0, x0, x0, 0.01);
+  // Elements that the node pulls along reach over others; it alone is looked at.
+  contact.weigh([&](const BodyContact::Pair& pair) { return pair.nodes[0] == v ? 1.0 : 0.0; });
+  const auto own = std::find_if(contact.pairs().begin(), contact.pairs().end(),
+                                [&](const BodyContact::Pair& pair) { return pair.nodes[0] == v; });
+  ASSERT_NE(own, contact.pairs().end());
+  ASSERT_FALSE(own->near_at_rest);
+  VecX f = VecX::Zero(x0.size()), scratch = f;
+  const auto energy_at = [&](const VecX& x) { return contact.add_force(x, scratch); };
+  const double whole = energy_at(x0);
+  EXPECT_GT(whole, 0.3 * 500 * depth * depth);
+  EXPECT_TRUE(contact.presses(*own, x0));
+  constexpr int kSamples = 4000;
+  double before = whole, steepest = 0, least = 1;
+  int fading = 0;
+  for (int k = 1; k <= kSamples; ++k) {
+    const VecX x = with_node_at(5.2 - 4.1 * k / kSamples);
+    const double energy = energy_at(x);
+    contact.follow(x);
+    EXPECT_EQ(energy_at(x), energy) << k;
+    // A way of a thousandth of a face changes it by no more than a hundredth.
+    steepest = std::max(steepest, std::abs(energy - before));
+    fading += energy > 0.05 * whole && energy < 0.5 * whole;
+    least = std::min(least, energy);
+    before = energy;
+    if (k % 100 != 0 || energy == 0) continue;
+    // The force, that on the corners too, is the gradient; it has no sum and no moment.
+    f.setZero();
+    contact.add_force(x, f);
+    VecX d(x.size());
+    for (Eigen::Index i = 0; i < x.size(); ++i) d[i] = std::cos(3.7 * static_cast<double>(i + k));
+    constexpr double kEps = 1e-8;
+    const double slope = (energy_at(x + kEps * d) - energy_at(x - kEps * d)) / (2 * kEps);
+    EXPECT_NEAR(-f.dot(d), slope, 1e-5 * f.norm() + 1e-9) << k;
+    Vec3 sum = Vec3::Zero(), moment = Vec3::Zero();
+    for (Index i = 0; i < model.nodes(); ++i) {
+      sum += node(f, i);
+      moment += cross(Vec3(node(x, i)), Vec3(node(f, i)));
+    }
+    EXPECT_LT(sum.norm(), 1e-12 * f.norm() + 1e-15) << k;
+    EXPECT_LT(moment.norm(), 1e-12 * f.norm() + 1e-15) << k;
+  }
+  EXPECT_LT(steepest, 0.01 * whole);
+  EXPECT_GT(fading, 100);
+  EXPECT_EQ(least, 0);
+  EXPECT_FALSE(contact.presses(*own, with_node_at(1.1)));
 }
 
 // Skin that crumples goes into its own neighbourhood; that is no contact.

@@ -277,6 +277,60 @@ TEST(Condense, LargeRegionKeepsItsCoordinates) {
   EXPECT_LT(max_distance(s.system.positions(), t.full_solution(kUnseen)), 1e-3);
 }
 
+// Columns that bend the joint live around it. Points far from it may be many, and resist nothing: then the
+// error of the anchor would move q anywhere, and all elements are taken.
+TEST(Condense, PointsThatAreLeftMustResistEveryColumn) {
+  std::vector<Vec3> rotations;
+  for (int k = 1; k <= 12; ++k) rotations.push_back({1.4 * k / 12, 0, 0});
+  Trained t(rotations, bends().options);
+  // As many points again, where the body hardly deforms.
+  std::vector<std::pair<Index, double>> points;
+  for (std::size_t k = 0; k < t.subspace.cubature.elements.size(); ++k)
+    points.emplace_back(t.subspace.cubature.elements[k], t.subspace.cubature.weights[k]);
+  const std::size_t trained = points.size();
+  for (std::size_t e = 0; e < t.model.mesh.elements.size() && points.size() < 2 * trained; ++e) {
+    const Tet& tet = t.model.mesh.elements[e];
+    const bool far = std::all_of(tet.begin(), tet.end(),
+                                 [&](Index i) { return std::abs(t.model.mesh.rest[at(i)].z()) > 0.3; });
+    const bool there = std::any_of(points.begin(), points.begin() + static_cast<std::ptrdiff_t>(trained),
+                                   [&](const auto& p) { return p.first == static_cast<Index>(e); });
+    if (far && !there) points.emplace_back(static_cast<Index>(e), 1.0);
+  }
+  ASSERT_EQ(points.size(), 2 * trained);
+  std::sort(points.begin(), points.end());
+  t.subspace.cubature = {};
+  for (const auto& [e, w] : points) {
+    t.subspace.cubature.elements.push_back(e);
+    t.subspace.cubature.weights.push_back(w);
+  }
+  int guarded = 0;
+  for (const double share : {0.1, 0.2, 0.3, 0.4, 0.5}) {
+    Solve s(t, kUnseen);
+    s.begin(s.nothing(), false, s.skin.x, t.subspace.q.col(6), false);
+    ASSERT_TRUE(s.run().converged);
+    const VecX before = s.system.positions(), q = s.system.q();
+    const std::vector<std::uint8_t> region = t.nearest(Vec3::Zero(), share);
+    Index left = 0;
+    for (const Index e : t.subspace.cubature.elements) {
+      const Tet& tet = t.model.mesh.elements[at(e)];
+      left += std::none_of(tet.begin(), tet.end(), [&](Index i) { return region[at(i)] != 0; });
+    }
+    s.begin(region, true, before, q, true);
+    ASSERT_TRUE(s.run().converged);
+    const VecX exact = s.system.positions(), exact_q = s.system.q();
+    s.begin(region, false, before, q, true);
+    const bool enough = left >= 2 * t.subspace.columns();
+    guarded += s.system.exact_domains() > 0 && enough;
+    ASSERT_TRUE(s.run().converged);
+    const double off = (s.system.q() - exact_q).norm() / q.norm();
+    RecordProperty(fmt::format("share_{}", share),
+                   fmt::format("left {} exact {} q {} distance {}", left, s.system.exact_domains(), off,
+                               max_distance(s.system.positions(), exact)));
+    EXPECT_LT(off, 0.05) << share;
+  }
+  EXPECT_GT(guarded, 0);
+}
+
 // The same in a run: where too few points are left, a step takes all elements and says so.
 TEST(Condense, StepsGuardAgainstTooFewPoints) {
   const Trained& t = bends();

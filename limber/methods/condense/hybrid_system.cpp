@@ -1,5 +1,6 @@
 #include <limber/methods/condense/hybrid_system.hpp>
 
+#include <limber/linalg/dense.hpp>
 #include <limber/linalg/tall.hpp>
 
 #include <algorithm>
@@ -8,7 +9,11 @@
 namespace limber::condense {
 namespace {
 
-constexpr Index kPointsPerColumn = 2;   // cubature points that must be left, or all elements are taken
+constexpr Index kPointsPerColumn = 2;  // cubature points that must be left, or all elements are taken
+// Stiffness that the points left must have of that of all, in every direction of their columns. Cubature errs
+// by about a hundredth of a force. In a column that lives in the region points resist less than that, and the
+// anchor's error alone then moves q anywhere.
+constexpr double kLeastStiffness = 0.01;
 constexpr std::size_t kSparePairs = 2;  // how many times more pairs than needed a new pattern may have
 constexpr double kHybridMargin = 0.01;  // of the bodies' size: how far from obstacles nodes are looked at
 
@@ -34,6 +39,28 @@ HybridSystem::HybridSystem(const Model& model, const Skeleton& skeleton, const S
                                                    options.frictionless ? 0.0 : model.scene->contact.friction,
                                                    options.contact_damping, options.slip_speed, true});
   body_force_ = VecX::Zero(bodies_ ? 3 * model.nodes() : 0);
+}
+
+// W^T K W of cubature points at rest; without those in `active`, if it is given.
+MatX HybridSystem::rest_stiffness(const std::vector<std::uint8_t>* active) const {
+  const Cubature& c = subspace_.cubature;
+  std::vector<Index> elements;
+  std::vector<double> weights;
+  for (std::size_t k = 0; k < c.elements.size(); ++k)
+    if (!active || !(*active)[at(c.elements[k])]) {
+      elements.push_back(c.elements[k]);
+      weights.push_back(c.weights[k]);
+    }
+  MatX out = MatX::Zero(subspace_.columns(), subspace_.columns());
+  if (elements.empty()) return out;
+  const fem::Plan plan = fem::make_plan(*model_.elements, elements, weights);
+  VecX rest(3 * static_cast<Eigen::Index>(plan.nodes.size()));
+  for (std::size_t k = 0; k < plan.nodes.size(); ++k)
+    node(rest, static_cast<Index>(k)) = model_.mesh.rest[at(plan.nodes[k])];
+  fem::Assembled system;
+  fem::assemble(*plan.elements, rest, {}, system, fem::Projection::kNone);
+  BasisRows(subspace_.basis, {}, plan.nodes).add_congruence(system.K, 1, out);
+  return out;
 }
 
 void HybridSystem::set_region(const std::vector<std::uint8_t>& wanted, bool exact,
@@ -72,8 +99,24 @@ void HybridSystem::set_region(const std::vector<std::uint8_t>& wanted, bool exac
     std::vector<Index> left(domains.size(), 0), lost(domains.size(), 0);
     for (const Index e : c.elements) ++(active[at(e)] ? lost : left)[at(domain[at(e)])];
     std::vector<std::uint8_t> all(domains.size(), exact_);
+    MatX with_all, with_left;
+    // In the direction in which points that are left do least, what they have of the stiffness of all.
+    const auto resists = [&](const Domain& domain) {
+      if (with_all.size() == 0) {
+        with_all = rest_stiffness(nullptr);
+        with_left = rest_stiffness(&active);
+      }
+      const Eigen::Index first = domain.first, r = domain.columns();
+      const DenseEigen whole = symmetric_eigen(with_all.block(first, first, r, r));
+      const double floor = std::numeric_limits<double>::epsilon() * whole.values.maxCoeff();
+      const MatX scaled =
+          whole.vectors * whole.values.cwiseMax(floor).cwiseSqrt().cwiseInverse().asDiagonal();
+      const MatX share = scaled.transpose() * with_left.block(first, first, r, r) * scaled;
+      return symmetric_eigen(share).values.minCoeff() >= kLeastStiffness;
+    };
     for (std::size_t d = 0; d < domains.size(); ++d)
-      if (!all[d] && lost[d] > 0 && left[d] < kPointsPerColumn * domains[d].columns()) {
+      if (!all[d] && lost[d] > 0 &&
+          (left[d] < kPointsPerColumn * domains[d].columns() || !resists(domains[d]))) {
         all[d] = 1;
         ++exact_domains_;
       }
@@ -325,7 +368,7 @@ bool HybridSystem::in_subspace(const BodyContact::Pair& pair, const std::vector<
 void HybridSystem::add_pressing(const VecX& x, const std::vector<std::uint8_t>& region,
                                 std::vector<Index>& nodes) const {
   for (const BodyContact::Pair& pair : bodies_->pairs())
-    if (BodyContact::presses(pair, x) && !in_subspace(pair, region))
+    if (bodies_->presses(pair, x) && !in_subspace(pair, region))
       for (const Index i : pair.nodes)
         if (skeleton_.bone_of_node[at(i)] < 0) nodes.push_back(i);
 }
@@ -366,7 +409,7 @@ bool HybridSystem::couple_pairs(const VecX& x0, const VecX& x1) {
       continue;
     }
     list.push_back({pair.nodes[0], pair.nodes[1], pair.nodes[2], pair.nodes[3]});
-    complete &= covered(pair) || !(BodyContact::presses(pair, x0) || BodyContact::presses(pair, x1));
+    complete &= covered(pair) || !(bodies_->presses(pair, x0) || bodies_->presses(pair, x1));
   }
   if (!complete) {
     if (coupled_.size() / 4 <= kSparePairs * list.size())

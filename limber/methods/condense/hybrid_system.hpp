@@ -81,7 +81,9 @@ class HybridSystem {
   Index full_nodes() const { return static_cast<Index>(full_nodes_.size()); }
   Index edge_nodes() const { return static_cast<Index>(edge_nodes_.size()); }  // V_b
   Index points() const { return points_ ? static_cast<Index>(fem::element_count(*points_->elements)) : 0; }
-  Index exact_domains() const { return exact_domains_; }  // where a region has left too few points
+  Index exact_domains() const {
+    return exact_domains_;
+  }  // where a region has left too few points, or too weak ones
   Index active_elements() const { return active_ ? fem::element_count(*active_->elements) : 0; }
 
   // Poses the step. `x`: where all nodes are now, those fixed to bones at the end of the step; the others may
@@ -141,6 +143,7 @@ class HybridSystem {
   struct Run;  // one call of solve()
   enum class End { kConverged, kLimit, kNoDescent, kBroken };
 
+  MatX rest_stiffness(const std::vector<std::uint8_t>* active) const;
   void make_pattern();
   void reduced_mass();
   void assemble(fem::Projection projection);

@@ -24,6 +24,7 @@ class Implicit final : public Stepper {
   Implicit(const Model& model, const ImplicitOptions& options)
       : integrator_(options.integrator),
         max_halvings_(options.max_halvings),
+        nearest_(options.stage.nearest),
         solver_(options.solver, {model.scene->solver, model.scene->ordering}),
         stage_(model, options.stage) {}
 
@@ -67,6 +68,7 @@ class Implicit final : public Stepper {
     stage_.set_coupled(kept.coupled_nodes);
     tunnelled_.clear();
     friction_revisions_ = 0;
+    followed_ = stage_.followed();
     total_ = {};
     solver_.begin_step();
     const VecX x = state.x, v = state.v;
@@ -288,6 +290,7 @@ class Implicit final : public Stepper {
       report.extra["body_pairs"] = static_cast<double>(bodies->pairs().size());
       report.extra["body_contacts"] = static_cast<double>(now.active);
       report.extra["body_depth"] = now.depth;  // [m]
+      if (nearest_) report.extra["faces_found_again"] = stage_.followed() - followed_;
       report.extra["body_tunnelled"] = static_cast<double>(tunnelled_.size());
       if (!tunnelled_.empty())
         report.warnings.push_back(fmt::format(
@@ -326,11 +329,13 @@ class Implicit final : public Stepper {
 
   const Integrator integrator_;
   const int max_halvings_;
+  const bool nearest_;
   NewtonSolver solver_;
   ImplicitStage stage_;
   ImplicitStage::Point moving_, standing_;
   SolverReport total_;
   int friction_revisions_ = 0;    // solves of this step with new normal forces for friction
+  int followed_ = 0;              // of the stage, before this step
   std::vector<Index> tunnelled_;  // nodes that went through a body in this step
   BlockMatrix A_;
   bool posed_ = false;  // the stage belongs to a step

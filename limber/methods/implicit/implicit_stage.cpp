@@ -37,7 +37,7 @@ ImplicitStage::ImplicitStage(const Model& model, const StageOptions& options)
                         body.name));
     bodies_.emplace(model.mesh,
                     BodyContactOptions{model.scene->contact.stiffness, model.scene->contact.friction,
-                                       options.contact_damping, options.slip_speed});
+                                       options.contact_damping, options.slip_speed, options.nearest});
   }
   const fem::Rounding rounding = fem::rounding(model.mesh, fem::rest_volume(*model.elements));
   elastic_scale_ = rounding.energy;
@@ -103,6 +103,10 @@ bool ImplicitStage::revise_contact(const VecX& x) {
   return true;
 }
 
+void ImplicitStage::follow(const VecX& x) {
+  if (bodies_) followed_ += bodies_->follow(x);
+}
+
 bool ImplicitStage::revise_friction(const VecX& x) {
   ContactEnergy::Revision all = contact_.revise_friction(x);
   if (bodies_) {
@@ -134,7 +138,7 @@ int ImplicitStage::uncoupled(const VecX& x) const {
   if (!bodies_) return 0;
   return static_cast<int>(std::count_if(
       bodies_->pairs().begin(), bodies_->pairs().end(),
-      [&](const BodyContact::Pair& pair) { return BodyContact::presses(pair, x) && !covered(pair); }));
+      [&](const BodyContact::Pair& pair) { return bodies_->presses(pair, x) && !covered(pair); }));
 }
 
 // Makes the pattern anew, with all pairs, when it lacks a block of a pair that presses. Old pairs stay in it,
@@ -143,7 +147,7 @@ int ImplicitStage::uncoupled(const VecX& x) const {
 void ImplicitStage::cover_pairs(const VecX& x0, const VecX& x1) {
   const auto& pairs = bodies_->pairs();
   if (std::all_of(pairs.begin(), pairs.end(), [&](const BodyContact::Pair& pair) {
-        return covered(pair) || !(BodyContact::presses(pair, x0) || BodyContact::presses(pair, x1));
+        return covered(pair) || !(bodies_->presses(pair, x0) || bodies_->presses(pair, x1));
       }))
     return;
   std::vector<std::array<std::int64_t, 4>> list;

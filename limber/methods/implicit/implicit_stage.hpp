@@ -58,6 +58,7 @@ struct StageOptions {
   double contact_damping = 0;  // [s]
   double slip_speed = 5e-3;    // [m/s]
   bool body_contact = false;   // bodies touch each other and themselves
+  bool nearest = false;        // as in BodyContactOptions
 };
 
 class ImplicitStage {
@@ -73,6 +74,8 @@ class ImplicitStage {
   void pose_contact(const VecX& x0, double t0, const VecX& guess, double t);
   // Compares the contacts between bodies with where nodes have come to. True: the problem has changed.
   bool revise_contact(const VecX& x);
+  // After a step of the solve: contacts between bodies find their faces from there on.
+  void follow(const VecX& x);
   // Gives friction the normal forces at x. True: they differ from those that it had by more than a hundredth.
   bool revise_friction(const VecX& x);
   const BodyContact* bodies() const { return bodies_ ? &*bodies_ : nullptr; }
@@ -85,6 +88,7 @@ class ImplicitStage {
   const std::vector<std::int64_t>& coupled() const { return coupled_; }
   void set_coupled(const std::vector<std::int64_t>& coupled);
   int pattern_changes() const { return pattern_changes_; }  // by contacts, so far
+  int followed() const { return followed_; }                // nodes that have slid to another face, so far
   int uncoupled(const VecX& x) const;  // pairs that press at x and lack a block all the same
 
   struct Point {
@@ -149,6 +153,7 @@ class ImplicitStage {
   ContactEnergy contact_;
   std::optional<BodyContact> bodies_;
   bool bodies_touch_ = false;
+  int followed_ = 0;
   VecX contact_force_;
   fem::Assembled force_, system_;
 };

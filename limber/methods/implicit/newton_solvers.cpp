@@ -333,6 +333,7 @@ bool NewtonSolver::search_along(Run& run, const VecX& d) {
   if (length == 0) return false;
   run.x.swap(x_trial_);
   std::swap(run.point, trial_);
+  run.stage.follow(run.x);
   return true;
 }
 

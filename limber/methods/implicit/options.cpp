@@ -21,6 +21,7 @@ constexpr Entry kImplicitEntries[] = {
     {.path = "/method[implicit]/matrix", .type = Type::kEnum, .fallback = "\"exact\"", .values = "exact projected", .text = "exact: the derivative of the forces where it is positive definite, with projected elements elsewhere; projected: always projected."},
     {.path = "/method[implicit]/strain_damping", .type = Type::kNumber, .unit = "s", .fallback = "0", .range = ranges::at_least(0), .text = "Green-strain damping: times Young's modulus, the energy lost per volume and squared strain rate."},
     {.path = "/method[implicit]/body_contact", .type = Type::kBoolean, .fallback = "false", .text = "Bodies touch each other and themselves."},
+    {.path = "/method[implicit]/contact_gap", .type = Type::kEnum, .fallback = "\"plane\"", .values = "plane nearest", .text = "What a contact between bodies measures: the distance from the plane of one face during a step, or that from the nearest point of the surface, wherever nodes slide to (as condense does; for fine meshes, whose nodes slide by several faces in a step)."},
     {.path = "/method[implicit]/contact_damping", .type = Type::kNumber, .unit = "s", .fallback = "0", .range = ranges::at_least(0), .text = "Damping of contact, as a time: resists going deeper with this times the penalty stiffness."},
     {.path = "/method[implicit]/slip_speed", .type = Type::kNumber, .unit = "m/s", .fallback = "0.005", .range = ranges::above(0), .text = "Speed below which friction is viscous instead of Coulomb's."},
     {.path = "/method[implicit]/tolerance_relative", .type = Type::kNumber, .fallback = "1e-6", .range = ranges::inside(0, 1), .text = "Residual, relative to that of the initial guess, at which a solve ends."},
@@ -64,7 +65,8 @@ ImplicitOptions ImplicitOptions::read(const nlohmann::json& o) {
   return {integrator_named(o.at("integrator")),
           o.at("max_halvings"),
           solver_options(o),
-          {o.at("strain_damping"), o.at("contact_damping"), o.at("slip_speed"), o.at("body_contact")}};
+          {o.at("strain_damping"), o.at("contact_damping"), o.at("slip_speed"), o.at("body_contact"),
+           o.value("contact_gap", "plane") == std::string("nearest")}};
 }
 
 std::string implicit_misfit(const ImplicitMemory& m, Index nodes, std::size_t activations) {
