@@ -93,7 +93,6 @@ void cost(const std::string& out, int rounds, const std::string& name, double be
     add(fmt::format("conjac {}", n), {"/method/time_rule=linear-implicit", "/method/beta=1.0"}, n);
   for (int n : {0, 4, 6, 10}) add(fmt::format("conjac {} guarded", n), {}, n);
   add("conjac 6 modes guarded", {R"(/method/dynamic=[{"modes": 6}])"}, -1);
-  add("conjac 6 guarded, single precision", {"/method/precision=single"}, 6);
   add("conjac 6 modes guarded, single precision",
       {R"(/method/dynamic=[{"modes": 6}])", "/method/precision=single"}, -1);
   for (Config& c : configs)

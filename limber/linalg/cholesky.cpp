@@ -10,8 +10,9 @@ std::unique_ptr<CholeskyBackend> make_backend(const std::string& name, bool sing
   if (name == "auto" || name == "native") return make_native_backend(single);
   if (name == "cholmod") {
     if (single)
-      throw Error(ErrorKind::kUsage,
-                  "solver \"cholmod\": factors in single precision are made by \"native\"");
+      throw Error(
+          ErrorKind::kUsage,
+          "solver \"cholmod\" makes no factors in single precision; use \"native\", or double precision");
     if (make_cholmod_backend) return make_cholmod_backend();
     throw Error(ErrorKind::kUsage,
                 "solver \"cholmod\": this program was built without it; use \"native\", or build with "

@@ -101,7 +101,8 @@ class Cholesky {
   // S = Ltt Ltt^T, dense, 3t x 3t in the order of `tail`.
   void tail_schur(MatX& S) const;
 
-  // The values of L as one array, for copies and extrapolation between factors of the same analysis.
+  // The values of L as one array, for copies and extrapolation between factors of the same analysis; none in
+  // single precision.
   std::span<double> factor_values();
   std::span<const double> factor_values() const;
 

@@ -8,18 +8,7 @@
 
 namespace limber::sparse::avx2 {
 
-namespace in_double {
-typedef double Real;
-#include <limber/linalg/native/kernels_simd.hpp>
-}  // namespace in_double
-namespace in_single {
-typedef float Real;
-#include <limber/linalg/native/kernels_simd.hpp>
-}  // namespace in_single
-#include <limber/linalg/native/kernels_simd_solve.hpp>
-
-extern const Kernels table;
-constexpr Kernels table = kernel_table();
+#include <limber/linalg/native/kernels_table.hpp>
 
 }  // namespace limber::sparse::avx2
 #endif

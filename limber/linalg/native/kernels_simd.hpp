@@ -1,6 +1,6 @@
 // The kernels of the factorisation in numbers of the type Real, for the instruction set that the including
-// file is compiled for. Each kernels_*.cpp includes this twice, with Real double and float, inside namespaces
-// of its own. Nothing of the standard library is used here: see LIMBER_INLINE.
+// file is compiled for. kernels_table.hpp includes this twice, with Real double and float. Nothing of the
+// standard library is used here: see LIMBER_INLINE.
 
 constexpr bool kSingle = sizeof(Real) == 4;
 #if defined(__AVX512F__)

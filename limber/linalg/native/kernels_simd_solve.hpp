@@ -1,5 +1,5 @@
-// The kernels of forward and backward sweeps over panels of doubles and floats; each kernels_*.cpp includes
-// this inside a namespace of its own, as kernels_simd.hpp.
+// The kernels of forward and backward sweeps over panels of doubles and floats; included by
+// kernels_table.hpp.
 
 #if defined(__AVX512F__)
 constexpr int kLanes = 8;
@@ -309,9 +309,4 @@ void backward_pivots(const P& L, long c0, long c1, double* x, double* sums) {
 template <class P>
 constexpr SweepKernels<P> sweep_kernels() {
   return {forward<P>, backward<P>, forward_pivots<P>, forward_rows<P>, backward_rows<P>, backward_pivots<P>};
-}
-
-constexpr Kernels kernel_table() {
-  return {in_double::factor_kernels(), in_single::factor_kernels(), kLanes, sweep_kernels<ConstPanel>(),
-          sweep_kernels<RoundedPanel>()};
 }

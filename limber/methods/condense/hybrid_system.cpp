@@ -99,15 +99,13 @@ void HybridSystem::set_region(const std::vector<std::uint8_t>& wanted, bool exac
     std::vector<Index> left(domains.size(), 0), lost(domains.size(), 0);
     for (const Index e : c.elements) ++(active[at(e)] ? lost : left)[at(domain[at(e)])];
     std::vector<std::uint8_t> all(domains.size(), exact_);
-    MatX with_all, with_left;
+    MatX with_left;
     // In the direction in which points that are left do least, what they have of the stiffness of all.
     const auto resists = [&](const Domain& domain) {
-      if (with_all.size() == 0) {
-        with_all = rest_stiffness(nullptr);
-        with_left = rest_stiffness(&active);
-      }
+      if (with_all_.size() == 0) with_all_ = rest_stiffness(nullptr);
+      if (with_left.size() == 0) with_left = rest_stiffness(&active);
       const Eigen::Index first = domain.first, r = domain.columns();
-      const DenseEigen whole = symmetric_eigen(with_all.block(first, first, r, r));
+      const DenseEigen whole = symmetric_eigen(with_all_.block(first, first, r, r));
       const double floor = std::numeric_limits<double>::epsilon() * whole.values.maxCoeff();
       const MatX scaled =
           whole.vectors * whole.values.cwiseMax(floor).cwiseSqrt().cwiseInverse().asDiagonal();

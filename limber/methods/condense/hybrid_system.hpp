@@ -81,9 +81,8 @@ class HybridSystem {
   Index full_nodes() const { return static_cast<Index>(full_nodes_.size()); }
   Index edge_nodes() const { return static_cast<Index>(edge_nodes_.size()); }  // V_b
   Index points() const { return points_ ? static_cast<Index>(fem::element_count(*points_->elements)) : 0; }
-  Index exact_domains() const {
-    return exact_domains_;
-  }  // where a region has left too few points, or too weak ones
+  // Where a region has left too few points, or too weak ones.
+  Index exact_domains() const { return exact_domains_; }
   Index active_elements() const { return active_ ? fem::element_count(*active_->elements) : 0; }
 
   // Poses the step. `x`: where all nodes are now, those fixed to bones at the end of the step; the others may
@@ -180,6 +179,7 @@ class HybridSystem {
   std::vector<std::uint8_t> full_;
   bool exact_ = false, ready_ = false;
   Index exact_domains_ = 0, anchored_count_ = 0;
+  MatX with_all_;            // rest_stiffness() of all points, once it is needed
   double energy_scale_ = 0;  // E V of the elements that count, by their weights: rounding errors go by it [J]
   std::vector<Index> full_nodes_, edge_nodes_, point_nodes_;
   Index subspace_nodes_ = 0;

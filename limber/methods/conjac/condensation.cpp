@@ -224,7 +224,7 @@ bool Condensation::condense(const std::vector<std::uint8_t>& dynamic, const Cont
       }
       if (!again) continue;
       auto phase = clock.phase("factor");
-      if (!raise(part).ok) return false;
+      if (!factor_in_double(part).ok) return false;
       set_schur(part);
     }
   }
@@ -360,13 +360,13 @@ FactorStatus Condensation::factor(Part& part) {
     part.chosen.carry(pattern(part), static_cast<Index>(part.loads.cols()));
     if (const FactorStatus status = part.chosen.factor(K, part.loads); status.ok) return status;
   }
-  return raise(part);
+  return factor_in_double(part);
 }
 
 // The factor in double precision. Projection makes K positive semi-definite, not definite: an element
 // squashed flat can leave a node without stiffness. A small multiple of the mass mends that, at the price of
 // a slightly stiffer map; it is counted in the report.
-FactorStatus Condensation::raise(Part& part) {
+FactorStatus Condensation::factor_in_double(Part& part) {
   if (options_.single) {
     if (!part.exact) {
       part.exact.emplace(CholeskyOptions{options_.backend, options_.ordering});

@@ -161,7 +161,7 @@ class Condensation {
   void scatter(const Part& part, const MatX& y, MatX& x) const;
   bool factor();
   FactorStatus factor(Part& part);
-  FactorStatus raise(Part& part);
+  FactorStatus factor_in_double(Part& part);
   void set_schur(Part& part) const;
   BlockMatrix& matrix(Part& part) { return part.blocks.empty() ? system.K : part.K; }
   bool does_in_single(Part& part);
