@@ -3,6 +3,12 @@
 #include <limber/linalg/tall.hpp>
 
 namespace limber {
+namespace {
+
+// Of the diagonal entry: how far below zero a pivot in single precision must be to be negative.
+constexpr double kCoarseError = 1e-4;
+
+}  // namespace
 
 void BorderedSolver::analyze(const BlockPattern& pattern, std::span<const Index> order) {
   blocks_ = pattern.n;
@@ -14,8 +20,23 @@ void BorderedSolver::analyze(const BlockPattern& pattern, std::span<const Index>
 }
 
 bool BorderedSolver::factor(const BlockMatrix& K, const MatX& C, const MatX& D) {
+  return factor_in(false, K, C, D);
+}
+
+bool BorderedSolver::factor_coarsely(const BlockMatrix& K, const MatX& C, const MatX& D) {
+  if (factor_in(true, K, C, D)) return true;
+  if (status_.node >= 0) {
+    const auto diagonal = K.block(K.pattern->col_begin[static_cast<std::size_t>(status_.node)]);
+    if (status_.pivot < -kCoarseError * diagonal(status_.axis, status_.axis)) return false;
+  }
+  return factor_in(false, K, C, D);
+}
+
+bool BorderedSolver::factor_in(bool single, const BlockMatrix& K, const MatX& C, const MatX& D) {
   status_ = {};
+  single_ = single;
   if (blocks_ > 0) {
+    cholesky_.set_single(single);
     status_ = cholesky_.factor(K);
     if (!status_.ok) return false;
   }
@@ -56,27 +77,6 @@ void BorderedSolver::solve(const VecX& f, const VecX& g, VecX& u, VecX& q) const
   MatX x;
   cholesky_.extend_from_tail(MatX(0, 0), y, none, x);
   u = x.col(0);
-}
-
-void BorderedSolver::round_to_single() {
-  if (blocks_ == 0) return;
-  cholesky_.round_to_single();
-  if (Z_.cols() == 0) return;
-  RowMatX none;
-  cholesky_.extend_from_tail(MatX(0, 0), Z_, none, X_);
-}
-
-// u = K^-1 f - K^-1 C q, q = S^-1 (g - C^T K^-1 f)
-void BorderedSolver::solve_rounded(const VecX& f, const VecX& g, VecX& u, VecX& q) const {
-  if (blocks_ == 0) return solve(f, g, u, q);
-  u = f;
-  cholesky_.solve_rounded(u);
-  q.resize(g.size());
-  if (g.size() == 0) return;
-  VecX right = g;
-  if (!columns_.empty()) right(columns_) -= X_.transpose() * f;
-  q = schur_.solve(right);
-  if (!columns_.empty()) u.noalias() -= X_ * q(columns_);
 }
 
 }  // namespace limber

@@ -1,6 +1,8 @@
 #include <limber/core/error.hpp>
 #include <limber/linalg/cholesky_backend.hpp>
 
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace limber {
@@ -60,6 +62,12 @@ void Cholesky::check_pattern(const BlockMatrix& A) const {
   if (backend_->stats.analyses == 0 || !A.pattern || A.pattern->n != backend_->nodes ||
       A.pattern->blocks() != backend_->blocks)
     throw Error(ErrorKind::kUsage, "Cholesky: factor() needs the pattern that analyze() saw");
+}
+
+void Cholesky::set_single(bool single) {
+  if (std::exchange(options_.single, single) == single) return;
+  backend_->set_single(single);
+  factored_ = false;
 }
 
 FactorStatus Cholesky::factor(const BlockMatrix& A) {

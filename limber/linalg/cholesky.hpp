@@ -63,6 +63,9 @@ class Cholesky {
   // With a given order of elimination and no tail: no ordering is looked for. CHOLMOD finds its own all the
   // same.
   void analyze_in_order(const BlockPattern& pattern, std::span<const Index> order);
+  // Factors from now on in single precision (CholeskyOptions::single) or not; the analysis serves both.
+  // CHOLMOD stays at double.
+  void set_single(bool single);
   // Numeric factorisation; the matrix must have the analysed pattern. After a failure the factor is unusable
   // until the next successful call. No allocation after the first call.
   [[nodiscard]] FactorStatus factor(const BlockMatrix& A);

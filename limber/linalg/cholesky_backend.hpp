@@ -23,6 +23,8 @@ class CholeskyBackend {
     static_cast<void>(order);
     analyze(pattern, {}, "amd");
   }
+  // Factors from now on in single precision; a back end that has none stays at double.
+  virtual void set_single(bool) {}
   virtual FactorStatus factor(const BlockMatrix& A) = 0;
   // Right-hand sides that go along; a back end that cannot take them along sweeps them afterwards.
   virtual void carry(const BlockPattern&, Index) {}

@@ -44,6 +44,7 @@ class NativeBackend final : public CholeskyBackend {
   void analyze(const BlockPattern& pattern, std::span<const Index> tail,
                const std::string& ordering) override;
   void analyze_in_order(const BlockPattern& pattern, std::span<const Index> order) override;
+  void set_single(bool single) override { single_ = single; }
   FactorStatus factor(const BlockMatrix& A) override;
   void carry(const BlockPattern& pattern, Index columns) override;
   FactorStatus factor_carrying(const BlockMatrix& A, const Eigen::Ref<const MatX>& B) override;
@@ -54,7 +55,10 @@ class NativeBackend final : public CholeskyBackend {
   void solve_rounded(Eigen::Ref<VecX> b) const override;
   void tail_schur(MatX& S) const override;
   void extend_from_tail(const MatX& C, const MatX& Y, RowMatX& J, MatX& X) const override;
-  std::span<double> factor_values() override { return {in_double_.values.data(), in_double_.values.size()}; }
+  std::span<double> factor_values() override {
+    if (single_) return {};
+    return {in_double_.values.data(), in_double_.values.size()};
+  }
   std::span<const Index> order() const override { return f_.order; }
 
  private:
@@ -144,7 +148,7 @@ class NativeBackend final : public CholeskyBackend {
   double entry(const Front& front, long strip, long row, long column) const;
 
   const int block_;
-  const bool single_;
+  bool single_;
   Elimination elimination_;
   Index carried_nodes_ = 0;                          // room that was asked for
   const Eigen::Ref<const MatX>* carried_ = nullptr;  // while factoring

@@ -62,12 +62,8 @@ void NativeBackend::lay_out(const BlockPattern& pattern) {
     if (is_large(f_.fronts[s]))
       large_spaces_ += static_cast<std::size_t>(f_.fronts[s].padded_rows() + kStrip * f_.fronts[s].K());
   }
-  if (single_)
-    in_single_.values.resize(static_cast<std::size_t>(f_.values));
-  else
-    in_double_.values.resize(static_cast<std::size_t>(f_.values));
-  in_single_.spaces.clear();
-  in_double_.spaces.clear();
+  in_single_ = {};
+  in_double_ = {};
   most_rows_ = most_pivots_ = 0;
   for (const Front& front : f_.fronts) {
     most_rows_ = std::max(most_rows_, front.padded_rows());
@@ -89,6 +85,11 @@ void NativeBackend::prepare(const BlockMatrix& A, int workers) {
   Numbers<Real>& own = numbers<Real>();
   if (schedule_.threads != workers) {
     schedule_ = make_schedule(f_, plan_, workers);
+    in_single_.spaces.clear();
+    in_double_.spaces.clear();
+  }
+  if (own.spaces.empty()) {
+    own.values.resize(static_cast<std::size_t>(f_.values));
     own.shared_updates.resize(static_cast<std::size_t>(schedule_.shared_updates));
     own.spaces.resize(workers);
     for (Space<Real>& space : own.spaces) {

@@ -455,10 +455,7 @@ class Condense final : public Stepper {
         s.history = stage_.history;
       }
       const VecX guess = guess_.size() > 0 ? guess_ : carried(model, state.x, in);
-      if (system_.couple_pairs(state.x, guess)) {
-        memory.factor.forget();
-        memory.coupled = system_.coupled();
-      }
+      if (system_.couple_pairs(state.x, guess)) memory.factor.forget();
       system_.pose(std::move(s), guess, guess_q_.size() > 0 ? guess_q_ : memory.q);
       if (options_.anchor && (region_changed_ || pose_moves_ || memory.anchor.size() == 0))
         memory.anchor = system_.make_anchor(memory.q);
@@ -477,6 +474,7 @@ class Condense final : public Stepper {
       const NewtonReport again = system_.solve(memory.factor, clock_, limits);
       add(again, r);
     }
+    memory.coupled = system_.coupled();
     return r;
   }
 

@@ -155,7 +155,10 @@ void HybridSystem::set_region(const std::vector<std::uint8_t>& wanted, bool exac
     anchored_ = fem::make_plan(*model_.elements, anchored);
   anchored_count_ = static_cast<Index>(anchored.size());
   points_system_ = fem::Assembled();
+  place_.assign(at(n), -1);
+  for (Index k = 0; k < full_nodes(); ++k) place_[at(full_nodes_[at(k)])] = k;
   make_pattern();
+  make_contact();
   reduced_mass();
   set_costs();
 }
@@ -171,8 +174,6 @@ void HybridSystem::make_pattern() {
   edge_of_.clear();
   pair_nodes_.clear();
   pair_blocks_.clear();
-  place_.assign(at(model_.nodes()), -1);
-  for (Index k = 0; k < full_nodes(); ++k) place_[at(full_nodes_[at(k)])] = k;
   // Blocks that contacts need: (column, row), ascending.
   std::vector<std::pair<Index, Index>> extra;
   for (std::size_t k = 0; k + 3 < coupled_.size(); k += 4)
@@ -227,23 +228,25 @@ void HybridSystem::make_pattern() {
   solver_.analyze(*pattern_);
   if (points_)
     for (const Index i : points_->nodes) point_nodes_.push_back(i);
+}
 
+// Contacts of the full nodes with obstacles.
+void HybridSystem::make_contact() {
   contact_.reset();
   contact_model_ = {};
-  if (!model_.contact.empty()) {
-    contact_model_.obstacles = model_.contact.obstacles;
-    contact_model_.alpha = model_.contact.alpha;
-    contact_model_.rule = model_.contact.rule;
-    for (std::size_t k = 0; k < model_.contact.nodes.size(); ++k)
-      if (const Index own = place_[at(model_.contact.nodes[k])]; own >= 0) {
-        contact_model_.nodes.push_back(own);
-        contact_model_.stiffness.push_back(model_.contact.stiffness[k]);
-        contact_model_.elastic.push_back(model_.contact.elastic[k]);
-      }
-    if (!contact_model_.empty())
-      contact_.emplace(contact_model_, options_.contact_damping, options_.slip_speed,
-                       kHybridMargin * model_.size);
-  }
+  if (model_.contact.empty()) return;
+  contact_model_.obstacles = model_.contact.obstacles;
+  contact_model_.alpha = model_.contact.alpha;
+  contact_model_.rule = model_.contact.rule;
+  for (std::size_t k = 0; k < model_.contact.nodes.size(); ++k)
+    if (const Index own = place_[at(model_.contact.nodes[k])]; own >= 0) {
+      contact_model_.nodes.push_back(own);
+      contact_model_.stiffness.push_back(model_.contact.stiffness[k]);
+      contact_model_.elastic.push_back(model_.contact.elastic[k]);
+    }
+  if (!contact_model_.empty())
+    contact_.emplace(contact_model_, options_.contact_damping, options_.slip_speed,
+                     kHybridMargin * model_.size);
 }
 
 // U_s^T M U_s = U^T M U - U_f^T M U_f
@@ -379,8 +382,6 @@ bool HybridSystem::covered(const BodyContact::Pair& pair) const {
          });
 }
 
-// Old pairs stay in the pattern, as bodies that rest or slide on each other come back to the same few faces,
-// unless they have become the greater part.
 bool HybridSystem::couple_pairs(const VecX& x0, const VecX& x1) {
   if (!bodies_) return false;
   bodies_->weigh([&](const BodyContact::Pair& pair) {
@@ -396,30 +397,13 @@ bool HybridSystem::couple_pairs(const VecX& x0, const VecX& x1) {
   bodies_->set_reach(std::move(may));
   trained_.clear();
   trained_nodes_.clear();
-  std::vector<std::array<std::int64_t, 4>> list;
-  bool complete = true;
   for (const BodyContact::Pair& pair : bodies_->pairs()) {
-    if (!pair.counts) continue;
-    if (!all_full() && in_subspace(pair, full_)) {
-      trained_.insert(trained_.end(), pair.nodes.begin(), pair.nodes.end());
-      for (const Index i : pair.nodes)
-        if (skeleton_.bone_of_node[at(i)] < 0) trained_nodes_.push_back(i);
-      continue;
-    }
-    list.push_back({pair.nodes[0], pair.nodes[1], pair.nodes[2], pair.nodes[3]});
-    complete &= covered(pair) || !(bodies_->presses(pair, x0) || bodies_->presses(pair, x1));
+    if (!pair.counts || all_full() || !in_subspace(pair, full_)) continue;
+    trained_.insert(trained_.end(), pair.nodes.begin(), pair.nodes.end());
+    for (const Index i : pair.nodes)
+      if (skeleton_.bone_of_node[at(i)] < 0) trained_nodes_.push_back(i);
   }
-  if (!complete) {
-    if (coupled_.size() / 4 <= kSparePairs * list.size())
-      for (std::size_t k = 0; k < coupled_.size(); k += 4)
-        list.push_back({coupled_[k], coupled_[k + 1], coupled_[k + 2], coupled_[k + 3]});
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-    coupled_.clear();
-    for (const auto& nodes : list) coupled_.insert(coupled_.end(), nodes.begin(), nodes.end());
-    make_pattern();
-    set_costs();
-  }
+  const bool changed = cover({&x0, &x1});
   list_pairs();
   std::sort(trained_nodes_.begin(), trained_nodes_.end());
   trained_nodes_.erase(std::unique(trained_nodes_.begin(), trained_nodes_.end()), trained_nodes_.end());
@@ -434,7 +418,42 @@ bool HybridSystem::couple_pairs(const VecX& x0, const VecX& x1) {
     trained_matrix_ = BlockMatrix(std::make_shared<const BlockPattern>(
         make_block_pattern(static_cast<Index>(trained_nodes_.size()), cliques)));
   }
-  return !complete;
+  return changed;
+}
+
+// Old pairs stay in the pattern, as bodies that rest or slide on each other come back to the same few faces,
+// unless they have become the greater part.
+bool HybridSystem::cover(std::initializer_list<const VecX*> places) {
+  std::vector<std::array<std::int64_t, 4>> list;
+  bool complete = true;
+  for (const BodyContact::Pair& pair : bodies_->pairs()) {
+    if (!pair.counts || (!all_full() && in_subspace(pair, full_))) continue;
+    list.push_back({pair.nodes[0], pair.nodes[1], pair.nodes[2], pair.nodes[3]});
+    complete = complete && (covered(pair) || std::none_of(places.begin(), places.end(), [&](const VecX* x) {
+                              return bodies_->presses(pair, *x);
+                            }));
+  }
+  if (complete) return false;
+  if (coupled_.size() / 4 <= kSparePairs * list.size())
+    for (std::size_t k = 0; k < coupled_.size(); k += 4)
+      list.push_back({coupled_[k], coupled_[k + 1], coupled_[k + 2], coupled_[k + 3]});
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+  coupled_.clear();
+  for (const auto& nodes : list) coupled_.insert(coupled_.end(), nodes.begin(), nodes.end());
+  make_pattern();
+  set_costs();
+  return true;
+}
+
+// Nodes have slid to faces that the pattern knows nothing of. Without these blocks node and face are both
+// held in space by the stiffness of their contact, and solves creep.
+bool HybridSystem::cover_present() {
+  if (pair_nodes_.empty()) return false;
+  bodies_->follow(x_);
+  const bool changed = cover({&x_});
+  list_pairs();
+  return changed;
 }
 
 // Nodes and blocks of the pairs that have an energy.

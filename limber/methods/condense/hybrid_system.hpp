@@ -144,6 +144,7 @@ class HybridSystem {
 
   MatX rest_stiffness(const std::vector<std::uint8_t>* active) const;
   void make_pattern();
+  void make_contact();
   void reduced_mass();
   void assemble(fem::Projection projection);
   void assemble_elastic(const VecX& x, const BasisRows& Wb, const BasisRows& Wp, double stiffness,
@@ -152,6 +153,10 @@ class HybridSystem {
   bool covered(const BodyContact::Pair& pair) const;
   bool in_subspace(const BodyContact::Pair& pair, const std::vector<std::uint8_t>& region) const;
   void collect_trained(bool exact);
+  // A new pattern where one of the pairs that press at one of these places lacks a block; cover_present: at
+  // the present unknowns, between two factors of a solve. True: there is one.
+  bool cover(std::initializer_list<const VecX*> places);
+  bool cover_present();
   void list_pairs();
   void add_contact_blocks(std::span<const std::int64_t> blocks, std::span<const double> values);
 
@@ -161,6 +166,7 @@ class HybridSystem {
   bool keep_factor(Run& run);
   bool recall(Run& run);
   bool make_factor(Run& run);
+  void couple_present(Run& run);
   void precondition(VecX& z) const;
   bool search_along(Run& run, const VecX& d);
   bool direct_direction(Run& run, VecX& d);
@@ -234,7 +240,7 @@ class HybridSystem {
   std::vector<Mat3> factor_R_;  // of the full nodes, in the pose that it was made in
   bool fresh_ = false;          // it was made in the pose of this step
   struct Costs {
-    double assemble = 0, force = 0, factor = 0, solve = 0, multiply = 0, vectors = 0;
+    double assemble = 0, force = 0, factor = 0, exact_factor = 0, solve = 0, multiply = 0, vectors = 0;
   } cost_;
   double step_cost_ = 0, cost_before_ = 0;  // of the current step, and of it before the factor was made
   Point trial_;

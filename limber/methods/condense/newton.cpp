@@ -68,7 +68,8 @@ void HybridSystem::set_costs() {
   cost_.force = 0.05e-6 * elements;
   if (full_nodes() > 0) {
     const CholeskyStats& stats = solver_.stats();
-    cost_.factor = stats.flops / 45e9 + (5.5e-9 + 0.5e-9 * r) * stats.nnz;
+    cost_.exact_factor = stats.flops / 45e9 + (5.5e-9 + 0.5e-9 * r) * stats.nnz;
+    cost_.factor = stats.flops / 85e9 + (3.5e-9 + 0.3e-9 * r) * stats.nnz;
     cost_.solve = 0.9e-9 * stats.nnz;
   }
   cost_.multiply = 9e-9 * static_cast<double>(pattern_->blocks()) + 1e-9 * 6 * nodes * r;
@@ -76,7 +77,7 @@ void HybridSystem::set_costs() {
 }
 
 bool HybridSystem::small_region() const {
-  return cost_.assemble + cost_.factor < kCheapFactor * (cost_.solve + cost_.force + cost_.vectors);
+  return cost_.assemble + cost_.exact_factor < kCheapFactor * (cost_.solve + cost_.force + cost_.vectors);
 }
 
 NewtonReport HybridSystem::solve(RegionFactor& record, PhaseClock& clock, const SolveLimits& limits) {
@@ -197,6 +198,7 @@ bool HybridSystem::direct_direction(Run& run, VecX& d) {
   // The factor is this iteration's and nobody else's.
   run.record.forget();
   made_from_ = {};
+  couple_present(run);
   for (const fem::Projection projection : {fem::Projection::kNone, fem::Projection::kPsd}) {
     if (run.distrust && projection == fem::Projection::kNone) continue;
     {
@@ -348,8 +350,7 @@ bool HybridSystem::recall(Run& run) {
       matrix_.D.size() == static_cast<Eigen::Index>(record.contact_reduced.size()))
     matrix_.D += Eigen::Map<const MatX>(record.contact_reduced.data(), matrix_.D.rows(), matrix_.D.cols());
   made_from_ = {};
-  if (!solver_.factor(matrix_.K, matrix_.C, matrix_.D)) return false;
-  solver_.round_to_single();
+  if (!solver_.factor_coarsely(matrix_.K, matrix_.C, matrix_.D)) return false;
   factor_R_.clear();
   for (const Index i : full_nodes_) factor_R_.push_back(skin.R[at(i)]);
   made_from_ = record;
@@ -357,11 +358,17 @@ bool HybridSystem::recall(Run& run) {
   return true;
 }
 
+void HybridSystem::couple_present(Run& run) {
+  auto phase = run.clock.phase("region");
+  if (cover_present()) ++run.report.fallbacks["recoupled"];
+}
+
 bool HybridSystem::make_factor(Run& run) {
   RegionFactor& record = run.record;
   cost_before_ = step_cost_;
   record.forget();
   made_from_ = {};
+  couple_present(run);
   for (const fem::Projection projection : {fem::Projection::kNone, fem::Projection::kPsd}) {
     if (run.distrust && projection == fem::Projection::kNone) continue;
     {
@@ -371,7 +378,9 @@ bool HybridSystem::make_factor(Run& run) {
     auto phase = run.clock.phase("factor");
     ++run.report.factorizations;
     step_cost_ += cost_.assemble + cost_.factor;
-    if (!solver_.factor(matrix_.K, matrix_.C, matrix_.D)) {
+    const bool positive = solver_.factor_coarsely(matrix_.K, matrix_.C, matrix_.D);
+    if (!solver_.in_single()) ++run.report.fallbacks["double_precision"];
+    if (!positive) {
       ++run.report.fallbacks[projection == fem::Projection::kNone ? "projected_matrix" : "singular_matrix"];
       continue;
     }
@@ -386,7 +395,6 @@ bool HybridSystem::make_factor(Run& run) {
     record.contact_value = contact_value_;
     record.contact_reduced.assign(contact_reduced_.data(), contact_reduced_.data() + contact_reduced_.size());
     made_from_ = record;
-    solver_.round_to_single();
     factor_R_.clear();
     for (const Index i : full_nodes_) factor_R_.push_back(step_.skin->R[at(i)]);
     run.fresh = fresh_ = true;
@@ -418,7 +426,7 @@ void HybridSystem::precondition(VecX& z) const {
     }
   };
   turn(f, true);
-  solver_.solve_rounded(f, z.tail(q_.size()), u, q);
+  solver_.solve(f, z.tail(q_.size()), u, q);
   turn(u, false);
   z << u, q;
 }

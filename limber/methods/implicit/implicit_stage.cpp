@@ -164,6 +164,13 @@ void ImplicitStage::cover_pairs(const VecX& x0, const VecX& x1) {
   ++pattern_changes_;
 }
 
+bool ImplicitStage::cover(const VecX& x) {
+  if (!bodies_) return false;
+  const int before = pattern_changes_;
+  cover_pairs(x, x);
+  return pattern_changes_ != before;
+}
+
 void ImplicitStage::set_coupled(const std::vector<std::int64_t>& coupled) {
   if (coupled == coupled_) return;
   coupled_ = coupled;

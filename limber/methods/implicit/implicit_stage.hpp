@@ -86,6 +86,10 @@ class ImplicitStage {
   // What the pattern has besides elements: four nodes a pair. Part of the state, since it decides the order
   // of elimination.
   const std::vector<std::int64_t>& coupled() const { return coupled_; }
+  // Between two matrices of a solve: makes the pattern anew where a node that presses at x has slid to a face
+  // whose blocks it lacks. Without them node and face are both held in space by the stiffness of their
+  // contact, and solves creep. True: it is another one.
+  bool cover(const VecX& x);
   void set_coupled(const std::vector<std::int64_t>& coupled);
   int pattern_changes() const { return pattern_changes_; }  // by contacts, so far
   int followed() const { return followed_; }                // nodes that have slid to another face, so far

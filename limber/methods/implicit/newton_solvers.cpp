@@ -260,6 +260,14 @@ void NewtonSolver::describe(Run& run, const VecX& x) {
   with_contact_ = run.stage.touching(x);
 }
 
+// The pattern of the matrix at x.
+void NewtonSolver::cover(Run& run, const VecX& x) {
+  auto phase = run.clock.phase("analyze");
+  if (!run.stage.cover(x)) return;
+  ++run.report.fallbacks["recoupled"];
+  prepare(run.stage);
+}
+
 // Factors A(x), and A(x_later) if asked: as they are where that is positive definite, with projected elements
 // otherwise, with a shift at last. `factor` factors A_ (and A_later_).
 template <class Factor>
@@ -279,6 +287,7 @@ bool NewtonSolver::factor_positive(Run& run, const VecX& x, const MatrixKey& key
     if (x_later) run.stage.matrix(*x_later, key, A_later_, projection, contact);
     step_cost_ += cost_.assemble * (x_later ? 2 : 1);
   };
+  if (contact) cover(run, x);
   // Just positive definite is not enough: directions may be so long that no part of them leads down.
   if (options_.exact && !distrust_) {
     build(fem::Projection::kElastic);
@@ -346,6 +355,7 @@ bool NewtonSolver::direction_pcg(Run& run, VecX& d) {
       plain ? kPcgLimit
             : std::max(kLeastPcg, static_cast<int>(kStale * cost_.factor / (cost_.solve + cost_.multiply)));
   bool stale = false;
+  if (plain) cover(run, run.x);
   auto solve_with = [&](fem::Projection projection) {
     {
       auto phase = run.clock.phase("assemble");

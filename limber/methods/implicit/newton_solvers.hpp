@@ -111,6 +111,7 @@ class NewtonSolver {
            options_.choice.family == SolverChoice::Family::kAuto;
   }
   void prepare(const ImplicitStage& stage);
+  void cover(Run& run, const VecX& x);
   bool fits(const Run& run) const;
   bool keep_factor(Run& run);
   bool recall(Run& run);
