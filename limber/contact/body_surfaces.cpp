@@ -265,12 +265,15 @@ Index BodySurfaces::holds_node(Index v, const Vec3& p, const Piece& piece, const
   Box point;
   point.add(p);
   piece.tets.find(point, 0, near);
+  std::erase_if(near, [&](Index local) {
+    const Index e = piece.tet_begin + local;
+    return !overlap(tet_box_[e], point) || std::find(tets_[e].begin(), tets_[e].end(), v) != tets_[e].end();
+  });
   std::sort(near.begin(), near.end());
   const bool own = &pieces_[piece_of_node_[v]] == &piece;
   for (const Index local : near) {
     const Index e = piece.tet_begin + local;
     const Tet& t = tets_[e];
-    if (!overlap(tet_box_[e], point) || std::find(t.begin(), t.end(), v) != t.end()) continue;
     const Vec3 a = node(x, t[0]), b = node(x, t[1]), c = node(x, t[2]), d = node(x, t[3]);
     const double det = tet_det(a, b, c, d);
     if (!(det > 0)) continue;
@@ -354,16 +357,19 @@ BodySurfaces::Near BodySurfaces::sweep_one(Index site, Index piece_number, const
   };
   std::vector<Exit> exits;
   piece.faces.find(box, margin, near);
+  std::erase_if(near, [&](Index local) {
+    const Index f = piece.face_begin + local;
+    return !overlap(face_box_[f], box, margin) ||
+           std::find(faces_[f].begin(), faces_[f].end(), v) != faces_[f].end() ||
+           (own && face0 < 0 && !far_at_rest(v, faces_[f]));
+  });
   std::sort(near.begin(), near.end());
   for (const Index local : near) {
     const Index f = piece.face_begin + local;
     const Tri& face = faces_[f];
-    if (!overlap(face_box_[f], box, margin) || std::find(face.begin(), face.end(), v) != face.end()) continue;
     const Triangle end = corners(face, x1);
     const Vec3 n = normal(end);
-    if (own && face0 < 0 &&
-        (!far_at_rest(v, face) || n.dot(normal_[v]) > kOpposed * n.norm() * normal_[v].norm()))
-      continue;
+    if (own && face0 < 0 && n.dot(normal_[v]) > kOpposed * n.norm() * normal_[v].norm()) continue;
     const double at1 = n.dot(q - end.a);
     const Triangle start = corners(face, x0);
     const double at0 = side(start, p);

@@ -120,6 +120,8 @@ class Condense final : public Stepper {
     if (size(m->full) != n) return wrong_size("full", size(m->full), n);
     if (m->anchor.size() != 0 && m->anchor.size() != m->q.size())
       return wrong_size("anchor", m->anchor.size(), m->q.size());
+    if (m->anchor_q.size() != m->anchor.size())
+      return wrong_size("anchor_q", m->anchor_q.size(), m->anchor.size());
     if (m->local_velocity.size() != (options_.dynamics ? 3 * n : 0))
       return wrong_size("local_velocity", m->local_velocity.size(), options_.dynamics ? 3 * n : 0);
     if (m->x_prev.size() != (options_.bdf2 ? 3 * n : 0))
@@ -133,8 +135,8 @@ class Condense final : public Stepper {
       return wrong_size("factor_x", factor.x.size(), 3 * n);
     if (size(factor.contact_value) != 9 * size(factor.contact_block))
       return wrong_size("factor_contact_value", size(factor.contact_value), 9 * size(factor.contact_block));
-    if (!m->q.allFinite() || !m->anchor.allFinite() || !m->local_velocity.allFinite() ||
-        !std::isfinite(m->speed) || !std::isfinite(m->change))
+    if (!m->q.allFinite() || !m->anchor.allFinite() || !m->anchor_q.allFinite() ||
+        !m->local_velocity.allFinite() || !std::isfinite(m->speed) || !std::isfinite(m->change))
       return "a number of the subspace is not finite";
     return {};
   }
@@ -378,6 +380,7 @@ class Condense final : public Stepper {
     if (changed && refit(model, state, region, memory)) begin_stage(state, in, memory);
     system_.set_region(region, options_.exact, memory.coupled);
     switches_.exact_points += system_.exact_domains();
+    switches_.firm_anchors += system_.firm();
     region_changed_ |= changed;
     if (changed) memory.factor.forget();
     memory.full = std::move(region);
@@ -457,10 +460,13 @@ class Condense final : public Stepper {
       const VecX guess = guess_.size() > 0 ? guess_ : carried(model, state.x, in);
       if (system_.couple_pairs(state.x, guess)) memory.factor.forget();
       system_.pose(std::move(s), guess, guess_q_.size() > 0 ? guess_q_ : memory.q);
-      if (options_.anchor && (region_changed_ || pose_moves_ || memory.anchor.size() == 0))
+      if (options_.anchor && (region_changed_ || pose_moves_ || memory.anchor.size() == 0)) {
         memory.anchor = system_.make_anchor(memory.q);
+        memory.anchor_q = memory.anchor.size() > 0 ? memory.q : VecX();
+      }
       region_changed_ = false;
-      if (options_.anchor && memory.anchor.size() == system_.q().size()) system_.set_anchor(memory.anchor);
+      if (options_.anchor && memory.anchor.size() == system_.q().size())
+        system_.set_anchor(memory.anchor, memory.anchor_q);
       system_.pose_contact(state.x, in.t, in.t + in.h, stage_.c, stage_.g);
     }
     guess_.resize(0);
@@ -546,6 +552,7 @@ class Condense final : public Stepper {
     if (options_.solver == RegionSolver::kPcg) report.extra["pcg_iterations"] = solved.pcg;
     if (switches_.full_space > 0) report.fallbacks["full_space"] = switches_.full_space;
     if (switches_.exact_points > 0) report.fallbacks["exact_subspace_energy"] = switches_.exact_points;
+    if (switches_.firm_anchors > 0) report.fallbacks["firm_anchor"] = switches_.firm_anchors;
     if (!links_) report_energy(model, state, solved.elastic, report);
     if (const BodyContact* bodies = system_.bodies()) {
       const BodyContact::Summary now = bodies->summary(state.x);
@@ -594,7 +601,7 @@ class Condense final : public Stepper {
   VecX guess_, guess_q_;
   std::vector<Index> tunnelled_;
   struct Switches {
-    int full_space = 0, exact_points = 0, activated = 0, deactivated = 0;
+    int full_space = 0, exact_points = 0, firm_anchors = 0, activated = 0, deactivated = 0;
   } switches_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 constexpr Index kPointsPerColumn = 2;  // cubature points that must be left, or all elements are taken
 // Stiffness that the points left must have of that of all, in every direction of their columns. Cubature errs
 // by about a hundredth of a force. In a column that lives in the region points resist less than that, and the
-// anchor's error alone then moves q anywhere.
+// anchor's error alone would then move q anywhere.
 constexpr double kLeastStiffness = 0.01;
 constexpr std::size_t kSparePairs = 2;  // how many times more pairs than needed a new pattern may have
 constexpr double kHybridMargin = 0.01;  // of the bodies' size: how far from obstacles nodes are looked at
@@ -63,6 +63,54 @@ MatX HybridSystem::rest_stiffness(const std::vector<std::uint8_t>* active) const
   return out;
 }
 
+// The same of all elements, exactly.
+MatX HybridSystem::rest_stiffness_of_all() const {
+  VecX rest(3 * static_cast<Eigen::Index>(model_.nodes()));
+  std::vector<Index> nodes(at(model_.nodes()));
+  for (Index i = 0; i < model_.nodes(); ++i) {
+    nodes[at(i)] = i;
+    node(rest, i) = model_.mesh.rest[at(i)];
+  }
+  fem::Assembled system;
+  fem::assemble(*model_.elements, rest, {}, system, fem::Projection::kNone);
+  MatX out = MatX::Zero(subspace_.columns(), subspace_.columns());
+  BasisRows(subspace_.basis, {}, nodes).add_congruence(system.K, 1, out);
+  return out;
+}
+
+// Whether the points that are left resist some direction of the domain's columns too little; which, if they
+// are those of the whole body.
+bool HybridSystem::too_weak(const Domain& domain, const std::vector<std::uint8_t>& active) {
+  if (with_all_.size() == 0) with_all_ = rest_stiffness(nullptr);
+  const Eigen::Index first = domain.first, r = domain.columns();
+  const MatX whole = with_all_.block(first, first, r, r);
+  const DenseEigen eigen = symmetric_eigen(whole);
+  const double floor = std::numeric_limits<double>::epsilon() * eigen.values.maxCoeff();
+  const MatX scaled = eigen.vectors * eigen.values.cwiseMax(floor).cwiseSqrt().cwiseInverse().asDiagonal();
+  const DenseEigen share =
+      symmetric_eigen(scaled.transpose() * rest_stiffness(&active).block(first, first, r, r) * scaled);
+  const Eigen::Index weak = (share.values.array() < kLeastStiffness).count();  // values ascend
+  weak_.columns = scaled * share.vectors.leftCols(weak);
+  weak_.directions = whole * weak_.columns;
+  weak_.shares = share.values.head(weak);
+  return weak > 0;
+}
+
+// What T_s resists the weak directions with at rest, beside the points that are left.
+MatX HybridSystem::missing_stiffness() const {
+  VecX rest(3 * static_cast<Eigen::Index>(active_->nodes.size()));
+  for (std::size_t k = 0; k < active_->nodes.size(); ++k)
+    node(rest, static_cast<Index>(k)) = model_.mesh.rest[at(active_->nodes[k])];
+  fem::Assembled system;
+  fem::assemble(*active_->elements, rest, {}, system, fem::Projection::kNone);
+  MatX own = MatX::Zero(subspace_.columns(), subspace_.columns());
+  BasisRows(subspace_.basis, {}, active_->nodes).add_congruence(system.K, -1, own);
+  own += exact_all_;
+  const VecX missing =
+      ((weak_.columns.transpose() * own * weak_.columns).diagonal() - weak_.shares).cwiseMax(0);
+  return weak_.directions * missing.asDiagonal() * weak_.directions.transpose();
+}
+
 void HybridSystem::set_region(const std::vector<std::uint8_t>& wanted, bool exact,
                               const std::vector<std::int64_t>& coupled) {
   const Index n = model_.nodes();
@@ -92,6 +140,7 @@ void HybridSystem::set_region(const std::vector<std::uint8_t>& wanted, bool exac
       list.push_back(static_cast<Index>(e));
     }
   exact_domains_ = 0;
+  bool firm = false;
   if (subspace_nodes_ > 0) {
     const Cubature& c = subspace_.cubature;
     const std::vector<Index>& domain = subspace_.domain_of_element;
@@ -99,25 +148,16 @@ void HybridSystem::set_region(const std::vector<std::uint8_t>& wanted, bool exac
     std::vector<Index> left(domains.size(), 0), lost(domains.size(), 0);
     for (const Index e : c.elements) ++(active[at(e)] ? lost : left)[at(domain[at(e)])];
     std::vector<std::uint8_t> all(domains.size(), exact_);
-    MatX with_left;
-    // In the direction in which points that are left do least, what they have of the stiffness of all.
-    const auto resists = [&](const Domain& domain) {
-      if (with_all_.size() == 0) with_all_ = rest_stiffness(nullptr);
-      if (with_left.size() == 0) with_left = rest_stiffness(&active);
-      const Eigen::Index first = domain.first, r = domain.columns();
-      const DenseEigen whole = symmetric_eigen(with_all_.block(first, first, r, r));
-      const double floor = std::numeric_limits<double>::epsilon() * whole.values.maxCoeff();
-      const MatX scaled =
-          whole.vectors * whole.values.cwiseMax(floor).cwiseSqrt().cwiseInverse().asDiagonal();
-      const MatX share = scaled.transpose() * with_left.block(first, first, r, r) * scaled;
-      return symmetric_eigen(share).values.minCoeff() >= kLeastStiffness;
-    };
-    for (std::size_t d = 0; d < domains.size(); ++d)
-      if (!all[d] && lost[d] > 0 &&
-          (left[d] < kPointsPerColumn * domains[d].columns() || !resists(domains[d]))) {
-        all[d] = 1;
-        ++exact_domains_;
-      }
+    for (std::size_t d = 0; d < domains.size(); ++d) {
+      if (all[d] || lost[d] == 0) continue;
+      const bool few = left[d] < kPointsPerColumn * domains[d].columns();
+      if (!few && !too_weak(domains[d], active)) continue;
+      // Elements of one domain move columns of others: which stiffness is missing is known of the whole body.
+      firm = !few && options_.anchor && domains.size() == 1;
+      if (firm) continue;
+      all[d] = 1;
+      ++exact_domains_;
+    }
     for (std::size_t e = 0; e < elements.size(); ++e) {
       if (all[at(domain[e])] && !active[e]) kept.emplace_back(static_cast<Index>(e), 1);
       if (!all[at(domain[e])] && active[e]) anchored.push_back(static_cast<Index>(e));
@@ -154,6 +194,11 @@ void HybridSystem::set_region(const std::vector<std::uint8_t>& wanted, bool exac
   if (!anchored.empty() && anchored.size() < list.size())
     anchored_ = fem::make_plan(*model_.elements, anchored);
   anchored_count_ = static_cast<Index>(anchored.size());
+  firm_.resize(0, 0);
+  if (firm) {
+    if (exact_all_.size() == 0) exact_all_ = rest_stiffness_of_all();
+    firm_ = missing_stiffness();
+  }
   points_system_ = fem::Assembled();
   place_.assign(at(n), -1);
   for (Index k = 0; k < full_nodes(); ++k) place_[at(full_nodes_[at(k)])] = k;
@@ -270,6 +315,7 @@ void HybridSystem::pose(HybridStep step, const VecX& x0, const VecX& q) {
   q0_ = r > 0 ? q : VecX();
   stiffness_ = 1 + step_.damping;
   anchor_ = VecX::Zero(r);
+  anchor_q_ = q0_;
   Wb_ = r > 0 ? turned_rows(subspace_, *step_.skin, edge_nodes_) : BasisRows();
   if (points_) Wp_ = turned_rows(subspace_, *step_.skin, point_nodes_);
   Wc_ = r > 0 ? turned_rows(subspace_, *step_.skin, trained_nodes_) : BasisRows();
@@ -340,7 +386,17 @@ VecX HybridSystem::make_anchor(const VecX& q) {
     return -W.transposed(force.f);
   };
   c -= gradient(anchored_ ? *anchored_ : *active_, active_force_);
-  if (off_) c += gradient(*off_, points_force_);
+  if (firm()) {
+    VecX x;
+    subspace_positions(subspace_, *step_.skin, q, x);
+    for (Index i = 0; i < model_.nodes(); ++i)
+      if (skeleton_.bone_of_node[at(i)] >= 0) node(x, i) = node(x_, i);
+    fem::assemble_force(*model_.elements, x, step_.activation, whole_force_);
+    c -= reduced_force(subspace_, *step_.skin, whole_force_.f);
+    if (points_) c -= gradient(*points_, points_force_);
+  } else if (off_) {
+    c += gradient(*off_, points_force_);
+  }
   return c.allFinite() ? c : VecX(VecX::Zero(r));
 }
 
@@ -515,6 +571,11 @@ void HybridSystem::evaluate(Point& p) {
     p.rs -= reduced_load_;
     p.rs += anchor_;
     p.energy += anchor_.dot(dq);
+    if (firm()) {
+      const VecX moved = q_ - anchor_q_, resisted = stiffness_ * (firm_ * moved);
+      p.energy += 0.5 * moved.dot(resisted);
+      p.rs += resisted;
+    }
     if (options_.bone_domains) {
       const VecX springs = subspace_.coupling * q_;
       p.energy += 0.5 * q_.dot(springs);
@@ -600,6 +661,7 @@ void HybridSystem::assemble_elastic(const VecX& x, const BasisRows& Wb, const Ba
     Wp.add_congruence(points_system_.K, stiffness, matrix_.D);
   }
   if (r > 0 && options_.bone_domains) matrix_.D += subspace_.coupling;
+  if (r > 0 && firm()) matrix_.D += stiffness * firm_;
   if (inertia > 0) {
     for (Index k = 0; k < full_nodes(); ++k)
       matrix_.K.block(pattern_->col_begin[at(k)]).diagonal() += inertia * node(full_mass_, k);

@@ -3,6 +3,7 @@
 //
 //   E(x_f, q) = sum over T_act of E_e + sum over T_c in T_s of w_i E_i + c . (q - q_0) + contact - loads
 //               + 1/2 q . S q                                                   (springs between domains)
+//               + 1/2 (q - q_0) . Z (q - q_0)                                   (where points are too weak)
 //               + w/2 |x - target|^2_M                                          (not if quasistatic)
 //
 // V_f: full nodes; V_s: the others, x_i = s_i + R_i U_i q; nodes that are fixed to bones are neither. T_act:
@@ -15,6 +16,9 @@
 // The anchor c stands for the points that the region switches off. Those that are left were trained together
 // with them and do not integrate T_s by themselves. At the shape of the subspace, x_sub = s + R U q_0 for all
 // nodes, the reduced force is made that of all points: c = (points that are off)(x_sub) - W^T dE_act(x_sub).
+// A column that lives in the region is moved by the error of that force alone, when points that are left
+// hardly resist it. Then the reduced force of T_s at x_sub is made exact, by a look at all its elements once
+// a step, and Z gives such columns the stiffness that T_s has for them at rest.
 #pragma once
 
 #include <limber/contact/body_contact.hpp>
@@ -81,8 +85,10 @@ class HybridSystem {
   Index full_nodes() const { return static_cast<Index>(full_nodes_.size()); }
   Index edge_nodes() const { return static_cast<Index>(edge_nodes_.size()); }  // V_b
   Index points() const { return points_ ? static_cast<Index>(fem::element_count(*points_->elements)) : 0; }
-  // Where a region has left too few points, or too weak ones.
+  // Where a region has left too few points.
   Index exact_domains() const { return exact_domains_; }
+  // It has left points that some column hardly feels: the anchor is exact, and has a stiffness.
+  bool firm() const { return firm_.size() > 0; }
   Index active_elements() const { return active_ ? fem::element_count(*active_->elements) : 0; }
 
   // Poses the step. `x`: where all nodes are now, those fixed to bones at the end of the step; the others may
@@ -90,7 +96,11 @@ class HybridSystem {
   void pose(HybridStep step, const VecX& x, const VecX& q);
   // c at the posed step and the coordinates q.
   VecX make_anchor(const VecX& q);
-  void set_anchor(const VecX& c) { anchor_ = c; }
+  // `q`: that it was made at.
+  void set_anchor(const VecX& c, const VecX& q) {
+    anchor_ = c;
+    anchor_q_ = q;
+  }
   // Contacts of the full nodes: the step begins at t0 with nodes at x0 and ends at t; g: effective time step.
   // c: with g the velocity, (x - c)/g.
   void pose_contact(const VecX& x0, double t0, double t, const VecX& c, double g);
@@ -143,6 +153,9 @@ class HybridSystem {
   enum class End { kConverged, kLimit, kNoDescent, kBroken };
 
   MatX rest_stiffness(const std::vector<std::uint8_t>* active) const;
+  MatX rest_stiffness_of_all() const;
+  bool too_weak(const Domain& domain, const std::vector<std::uint8_t>& active);
+  MatX missing_stiffness() const;
   void make_pattern();
   void make_contact();
   void reduced_mass();
@@ -185,7 +198,13 @@ class HybridSystem {
   std::vector<std::uint8_t> full_;
   bool exact_ = false, ready_ = false;
   Index exact_domains_ = 0, anchored_count_ = 0;
-  MatX with_all_;            // rest_stiffness() of all points, once it is needed
+  MatX with_all_, exact_all_;  // rest stiffness of all points, and of all elements, once they are needed
+  struct WeakColumns {         // directions in which points left resist too little
+    MatX directions;           // with_all_ times them; each has the stiffness 1 with all points
+    MatX columns;
+    VecX shares;  // with the points left
+  } weak_;
+  MatX firm_;                // Z [N/m]; empty: none
   double energy_scale_ = 0;  // E V of the elements that count, by their weights: rounding errors go by it [J]
   std::vector<Index> full_nodes_, edge_nodes_, point_nodes_;
   Index subspace_nodes_ = 0;
@@ -223,11 +242,11 @@ class HybridSystem {
   VecX xf_, q_, q0_;
   VecX full_load_, reduced_load_;  // [N]
   VecX reduced_inertia_;           // gradient of the inertial part at q0, over w
-  VecX anchor_;
+  VecX anchor_, anchor_q_;
   VecX full_mass_;
   double stiffness_ = 1;
 
-  fem::Assembled active_force_, active_system_, points_force_, points_system_;
+  fem::Assembled active_force_, active_system_, points_force_, points_system_, whole_force_;
   VecX contact_force_;
   VecX body_force_;  // 3n, zero between two calls
   ReducedMatrix matrix_;

@@ -37,6 +37,7 @@ struct CondenseMemory {
   std::vector<std::int32_t> keep;     // of every node: steps that the oracles keep it in full space
   std::vector<std::uint8_t> full;     // of every node: whether it was in full space in the last step
   VecX anchor;                        // reduced force that stands for points that are switched off [N]
+  VecX anchor_q;                      // the coordinates that it was made at
   VecX x_prev, v_prev;                // bdf2: one step before the state [m, m/s]
   VecX local_velocity;                // bdf1, bdf2, 3n: rate of the displacement in the skinned frame [m/s]
   double speed = 0, change = 0;       // of that: means over the full nodes [m/s, m/s^2]
@@ -50,6 +51,7 @@ struct CondenseMemory {
     visitor("keep", m.keep);
     visitor("full", m.full);
     visitor("anchor", m.anchor);
+    visitor("anchor_q", m.anchor_q);
     visitor("x_prev", m.x_prev);
     visitor("v_prev", m.v_prev);
     visitor("local_velocity", m.local_velocity);
