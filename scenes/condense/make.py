@@ -163,14 +163,14 @@ def giant(name, tets, rho, poses, tests, fingers=True):
         bones.append(bone(side + "-ear", ear[0], ear[1], 0.03, "head", (0.4, 0.1), step(0.15, axis=0)))
         clavicle, shoulder, elbow, wrist = (0, 1.9, 0.12 * z), (0, 1.88, 0.42 * z), (0.05, 1.5, 0.85 * z), (0.12, 1.12, 1.12 * z)
         palm = (0.16, 0.96, 1.2 * z)
-        cones += [(clavicle, shoulder, 0.22, 0.2), (shoulder, elbow, 0.18, 0.15), (elbow, wrist, 0.15, 0.11),
+        cones += [(clavicle, shoulder, 0.22, 0.2), (shoulder, elbow, 0.17, 0.125), (elbow, wrist, 0.125, 0.11),
                   (wrist, palm, 0.11, 0.11)]
         right = z < 0
         bones += [bone(side + "-clavicle", clavicle, shoulder, 0.06, "chest", (0.3, 0.35)),
-                  bone(side + "-arm", shoulder, elbow, 0.06, side + "-clavicle", (0.3, 0.25),
-                       step(-0.3 * z) + (pat(-0.49, 0.08, 1.2) if right else [])),
-                  bone(side + "-forearm", elbow, wrist, 0.05, side + "-arm", (0.25, 0.25),
-                       step(-0.15 * z) + (pat(-1.04, 0.76, -0.92) if right else [])),
+                  bone(side + "-arm", shoulder, elbow, 0.06, side + "-clavicle", (0.3, 0.4),
+                       step(-0.3 * z) + (pat(-0.35, -0.25, 0.4) if right else [])),
+                  bone(side + "-forearm", elbow, wrist, 0.05, side + "-arm", (0.4, 0.25),
+                       step(-0.15 * z) + (pat(-1.02, 0.23, -0.21) if right else [])),
                   bone(side + "-hand", wrist, palm, 0.045, side + "-forearm", (0.35, 0.0), step(0.1 * z))]
         along = [b - a for a, b in zip(wrist, palm)]
         size = math.sqrt(sum(a * a for a in along))
@@ -199,7 +199,7 @@ def giant(name, tets, rho, poses, tests, fingers=True):
     for k in range(7):
         ra, rb = (round(0.2 - 0.02 * j, 4) for j in (k, k + 1))
         cones.append((spine[k], spine[k + 1], ra, rb))
-        bones.append(bone("tail-%d" % (k + 1), spine[k], spine[k + 1], round(0.4 * rb, 4), "tail-%d" % k if k else "pelvis",
+        bones.append(bone("tail-%d" % (k + 1), spine[k], spine[k + 1], round(0.5 * rb, 4), "tail-%d" % k if k else "pelvis",
                           (0.3, 0.2), step(0.12, axis=1)))
     assert len(bones) == (52 if fingers else 32)
     write_shape(os.path.join(HERE, name), tets, 0.05, cones)
