@@ -388,6 +388,12 @@ int BodyContact::follow(const VecX& x) {
   for (Pair& pair : pairs_) {
     if (!pair.counts) continue;
     const Gap at = gap(pair, x);
+    // In its own neighbourhood: without an energy (unless it rubs), and from there the nearest point may jump
+    // to a place that has one. revise() looks whether the node is inside the body there.
+    if (at.share == 0 && pair.limit == 0) {
+      pair.counts = false;
+      continue;
+    }
     if (at.face == pair.face) continue;
     pair.face = at.face;
     pair.nodes = at.nodes;

@@ -80,7 +80,8 @@ class BodyContact {
   // after pose().
   void set_reach(std::vector<std::uint8_t> may) { may_ = std::move(may); }
   // With `nearest`: has every pair remember the face that it presses on at x, so that looking for it is short
-  // from here on; how many have another one now. The energy stays the same.
+  // from here on; how many have another one now. The energy at x stays the same; pairs that have faded to
+  // nothing there have none elsewhere either, until weigh() or pose().
   int follow(const VecX& x);
   // As in ContactEnergy.
   ContactEnergy::Revision revise_friction(const VecX& x);
