@@ -402,6 +402,17 @@ int BodyContact::follow(const VecX& x) {
   return changed;
 }
 
+int BodyContact::drop_fading(const VecX& x) {
+  int dropped = 0;
+  if (!options_.nearest) return dropped;
+  for (Pair& pair : pairs_) {
+    if (!pair.counts || pair.limit > 0 || gap(pair, x).share >= 1) continue;
+    pair.counts = false;
+    ++dropped;
+  }
+  return dropped;
+}
+
 std::vector<ContactRow> BodyContact::rows(std::span<const Pair> pairs, const VecX& x) const {
   std::vector<ContactRow> out;
   for (const Pair& pair : pairs) {

@@ -181,6 +181,7 @@ class HybridSystem {
   bool make_factor(Run& run);
   void couple_present(Run& run);
   void precondition(VecX& z) const;
+  bool drop_fading(Run& run);
   bool search_along(Run& run, const VecX& d);
   bool direct_direction(Run& run, VecX& d);
   bool pcg_direction(Run& run, VecX& d);

@@ -104,6 +104,8 @@ NewtonReport HybridSystem::solve(RegionFactor& record, PhaseClock& clock, const 
       end = newton(run, limits.newton > 0 ? limits.newton : options_.max_iterations);
     } else {
       end = lbfgs(run);
+      while (end == End::kNoDescent && run.now.norm > kLooseEnd * run.target && drop_fading(run))
+        end = lbfgs(run);
       // Where contacts come and go, one factor after the other may be of little use: Newton's method itself.
       const int limit = limits.newton < 0 ? options_.max_iterations : limits.newton;
       if (limit > 0 &&
@@ -152,6 +154,20 @@ NewtonReport HybridSystem::solve(RegionFactor& record, PhaseClock& clock, const 
       break;
   }
   return report;
+}
+
+// Where no way leads down, contacts of crumpled skin may be in it: the energy of those that fade jumps where
+// two places of the surface are equally near. It goes on without them.
+bool HybridSystem::drop_fading(Run& run) {
+  const int dropped = pair_nodes_.empty() ? 0 : bodies_->drop_fading(x_);
+  if (dropped == 0) return false;
+  run.report.fallbacks["faded_contact"] += dropped;
+  list_pairs();
+  run.distrust = false;
+  evaluate(run.now);
+  ++run.report.evaluations;
+  step_cost_ += cost_.force;
+  return true;
 }
 
 // Moves the unknowns along d until the energy has fallen enough.
