@@ -259,15 +259,6 @@ Index BodySurfaces::rest_face(const Vec3& X, const Piece& piece) const {
   }
 }
 
-// Whether a node and a face look at each other, as those of a piece that touches itself do.
-bool BodySurfaces::opposed(Index v, Index face, const VecX& x) const {
-  Vec3 own = Vec3::Zero();
-  for (Index k = face_begin_[v]; k < face_begin_[v + 1]; ++k)
-    own += normal(corners(faces_[face_of_node_[k]], x));
-  const Vec3 n = normal(corners(faces_[face], x));
-  return n.dot(own) <= kOpposed * n.norm() * own.norm();
-}
-
 // The face of node v, at p, if it is inside the piece; else -1.
 Index BodySurfaces::holds_node(Index v, const Vec3& p, const Piece& piece, const VecX& x,
                                std::vector<Index>& near) const {
@@ -298,8 +289,6 @@ Index BodySurfaces::holds_node(Index v, const Vec3& p, const Piece& piece, const
     const Tri& s = faces_[f];
     // Crumpled skin is no contact. Distances at rest do not tell: a coarse mesh has other parts as near.
     if (own && std::any_of(s.begin(), s.end(), [&](Index i) { return joined(i, v, kOwnEdges); })) continue;
-    // Skin that is pushed into itself looks the same way on both sides; skin that meets skin does not.
-    if (own && !opposed(v, f, x)) continue;
     const Vec3 surface = nearest_on_triangle(X, rest_[s[0]], rest_[s[1]], rest_[s[2]]);
     if ((X - surface).norm() > kInside * edge_) return f;
   }

@@ -68,7 +68,6 @@ class BodySurfaces {
   void fit_faces(const VecX& x0, const VecX& x1, double margin);
   void find_others(double distance);
   Index rest_face(const Vec3& X, const Piece& piece) const;
-  bool opposed(Index v, Index face, const VecX& x) const;
   Index holds_node(Index v, const Vec3& p, const Piece& piece, const VecX& x, std::vector<Index>& near) const;
   Near sweep_one(Index site, Index piece, const VecX& x0, const VecX& x1, double margin, Index face0,
                  const Box& box, std::vector<Index>& near) const;

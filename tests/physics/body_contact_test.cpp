@@ -173,6 +173,7 @@ TEST(BodyContact, EnergyFadesTowardsANodesOwnNeighbourhood) {
   constexpr int kSamples = 4000;
   double before = whole, steepest = 0, least = 1;
   int fading = 0;
+  VecX half;
   for (int k = 1; k <= kSamples; ++k) {
     const VecX x = with_node_at(5.2 - 4.1 * k / kSamples);
     const double energy = energy_at(x);
@@ -180,7 +181,10 @@ TEST(BodyContact, EnergyFadesTowardsANodesOwnNeighbourhood) {
     EXPECT_EQ(energy_at(x), energy) << k;
     // A way of a thousandth of a face changes it by no more than a hundredth.
     steepest = std::max(steepest, std::abs(energy - before));
-    fading += energy > 0.05 * whole && energy < 0.5 * whole;
+    if (energy > 0.05 * whole && energy < 0.5 * whole) {
+      ++fading;
+      half = x;
+    }
     least = std::min(least, energy);
     before = energy;
     if (k % 100 != 0 || energy == 0) continue;
@@ -204,6 +208,20 @@ TEST(BodyContact, EnergyFadesTowardsANodesOwnNeighbourhood) {
   EXPECT_GT(fading, 100);
   EXPECT_EQ(least, 0);
   EXPECT_FALSE(contact.presses(*own, with_node_at(1.1)));
+  // Faded to nothing it stays so, wherever the node goes, until pairs are weighed again.
+  EXPECT_EQ(energy_at(x0), 0);
+  const auto weigh = [&] {
+    contact.weigh([&](const BodyContact::Pair& pair) { return pair.nodes[0] == v ? 1.0 : 0.0; });
+  };
+  weigh();
+  EXPECT_NEAR(energy_at(x0), whole, 1e-12 * whole);
+  // What fades can be left out for a while, what is whole cannot.
+  EXPECT_EQ(contact.drop_fading(x0), 0);
+  ASSERT_TRUE(half.size() > 0 && energy_at(half) > 0);
+  EXPECT_EQ(contact.drop_fading(half), 1);
+  EXPECT_EQ(energy_at(half), 0);
+  weigh();
+  EXPECT_GT(energy_at(half), 0);
 }
 
 // Skin that crumples goes into its own neighbourhood; that is no contact.
