@@ -80,15 +80,14 @@ MatX HybridSystem::rest_stiffness_of_all() const {
 
 // Whether the points that are left resist some direction of the domain's columns too little; which, if they
 // are those of the whole body.
-bool HybridSystem::too_weak(const Domain& domain, const std::vector<std::uint8_t>& active) {
+bool HybridSystem::too_weak(const Domain& domain, const MatX& with_left) {
   if (with_all_.size() == 0) with_all_ = rest_stiffness(nullptr);
   const Eigen::Index first = domain.first, r = domain.columns();
   const MatX whole = with_all_.block(first, first, r, r);
   const DenseEigen eigen = symmetric_eigen(whole);
   const double floor = std::numeric_limits<double>::epsilon() * eigen.values.maxCoeff();
   const MatX scaled = eigen.vectors * eigen.values.cwiseMax(floor).cwiseSqrt().cwiseInverse().asDiagonal();
-  const DenseEigen share =
-      symmetric_eigen(scaled.transpose() * rest_stiffness(&active).block(first, first, r, r) * scaled);
+  const DenseEigen share = symmetric_eigen(scaled.transpose() * with_left.block(first, first, r, r) * scaled);
   const Eigen::Index weak = (share.values.array() < kLeastStiffness).count();  // values ascend
   weak_.columns = scaled * share.vectors.leftCols(weak);
   weak_.directions = whole * weak_.columns;
@@ -148,10 +147,12 @@ void HybridSystem::set_region(const std::vector<std::uint8_t>& wanted, bool exac
     std::vector<Index> left(domains.size(), 0), lost(domains.size(), 0);
     for (const Index e : c.elements) ++(active[at(e)] ? lost : left)[at(domain[at(e)])];
     std::vector<std::uint8_t> all(domains.size(), exact_);
+    MatX with_left;
     for (std::size_t d = 0; d < domains.size(); ++d) {
       if (all[d] || lost[d] == 0) continue;
       const bool few = left[d] < kPointsPerColumn * domains[d].columns();
-      if (!few && !too_weak(domains[d], active)) continue;
+      if (!few && with_left.size() == 0) with_left = rest_stiffness(&active);
+      if (!few && !too_weak(domains[d], with_left)) continue;
       // Elements of one domain move columns of others: which stiffness is missing is known of the whole body.
       firm = !few && options_.anchor && domains.size() == 1;
       if (firm) continue;

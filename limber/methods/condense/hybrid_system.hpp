@@ -154,7 +154,7 @@ class HybridSystem {
 
   MatX rest_stiffness(const std::vector<std::uint8_t>* active) const;
   MatX rest_stiffness_of_all() const;
-  bool too_weak(const Domain& domain, const std::vector<std::uint8_t>& active);
+  bool too_weak(const Domain& domain, const MatX& with_left);
   MatX missing_stiffness() const;
   void make_pattern();
   void make_contact();
