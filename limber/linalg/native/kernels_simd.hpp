@@ -4,7 +4,8 @@
 
 constexpr bool kSingle = sizeof(Real) == 4;
 #if defined(__AVX512F__)
-// A tile: 3 strips x 8 columns, 24 of 32 registers. A strip of floats is half a register long.
+// A tile: 3 registers of rows x 8 columns, 24 of 32 registers. A register holds one strip of doubles or two
+// of floats.
 constexpr int kLanes = 8, kRows = 3, kCols = 8;
 #elif defined(__AVX2__) && defined(__FMA__)
 constexpr int kLanes = kSingle ? 8 : 4, kRows = kSingle ? 3 : 1, kCols = 4;  // 12 or 8 of 16 registers
@@ -21,34 +22,73 @@ typedef Real Vec __attribute__((vector_size(kLanes * sizeof(Real)), aligned(size
 inline Vec load(const Real* p) { return *reinterpret_cast<const Vec*>(p); }
 inline void store(Real* p, Vec v) { *reinterpret_cast<Vec*>(p) = v; }
 
-// S strips by C columns in registers.
-template <int S, int C>
+// Which rows of a tile share a register (or kParts of them): those of one strip,
+struct OneStrip {
+  static constexpr int kStrips = 1;
+  typedef Vec Pack;
+  static Pack gather(const Real* const* strips, long at) { return load(strips[0] + at); }
+  static void scatter(Pack v, Real* const* strips, long at) { store(strips[0] + at, v); }
+};
+#if defined(__AVX512F__)
+// or of two, which lie beside each other in a front and apart in a panel.
+struct TwoStrips {
+  static constexpr int kStrips = 2;
+  typedef Real Pack __attribute__((vector_size(2 * kLanes * sizeof(Real)), aligned(sizeof(Real)), may_alias));
+  LIMBER_INLINE static Pack gather(const Real* const* strips, long at) {
+    return __builtin_shufflevector(load(strips[0] + at), load(strips[1] + at), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
+                                   10, 11, 12, 13, 14, 15);
+  }
+  LIMBER_INLINE static void scatter(Pack v, Real* const* strips, long at) {
+    store(strips[0] + at, __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7));
+    store(strips[1] + at, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
+  }
+};
+template <bool kSingle>
+struct Tallest {
+  typedef OneStrip Rows;
+};
+template <>
+struct Tallest<true> {
+  typedef TwoStrips Rows;
+};
+typedef Tallest<kSingle>::Rows Tall;
+#else
+typedef OneStrip Tall;
+#endif
+
+// S times Rows by C columns in registers.
+template <int S, int C, class Rows>
 struct Tile {
-  Vec t[S][C][kParts];
+  static constexpr int kStrips = S * Rows::kStrips, kHigh = kStrip * Rows::kStrips;
+  typedef typename Rows::Pack Pack;
+  Pack t[S][C][kParts];
 
   void zero() {
     for (int s = 0; s < S; ++s)
       for (int c = 0; c < C; ++c)
-        for (int h = 0; h < kParts; ++h) t[s][c][h] = Vec{};
+        for (int h = 0; h < kParts; ++h) t[s][c][h] = Pack{};
   }
   void read(const Real* x, long ld) {
     for (int s = 0; s < S; ++s)
       for (int c = 0; c < C; ++c)
-        for (int h = 0; h < kParts; ++h) t[s][c][h] = load(x + kStrip * s + h * kLanes + c * ld);
+        for (int h = 0; h < kParts; ++h)
+          t[s][c][h] = *reinterpret_cast<const Pack*>(x + kHigh * s + h * kLanes + c * ld);
   }
   void write(Real* x, long ld) const {
     for (int s = 0; s < S; ++s)
       for (int c = 0; c < C; ++c)
-        for (int h = 0; h < kParts; ++h) store(x + kStrip * s + h * kLanes + c * ld, t[s][c][h]);
+        for (int h = 0; h < kParts; ++h)
+          *reinterpret_cast<Pack*>(x + kHigh * s + h * kLanes + c * ld) = t[s][c][h];
   }
   // t -= A B^T: a[s] the strips of A, b the C rows of B inside their strip.
-  void subtract_product(const Real* const (&strips)[S], const Real* __restrict b, long k) {
-    const Real* a[S];
-    for (int s = 0; s < S; ++s) a[s] = strips[s];
+  void subtract_product(const Real* const (&strips)[kStrips], const Real* __restrict b, long k) {
+    const Real* a[kStrips];
+    for (int s = 0; s < kStrips; ++s) a[s] = strips[s];
     for (long i = 0; i < k; ++i) {
-      Vec x[S][kParts];
+      Pack x[S][kParts];
       for (int s = 0; s < S; ++s)
-        for (int h = 0; h < kParts; ++h) x[s][h] = load(a[s] + kStrip * i + h * kLanes);
+        for (int h = 0; h < kParts; ++h)
+          x[s][h] = Rows::gather(a + s * Rows::kStrips, kStrip * i + h * kLanes);
       for (int c = 0; c < C; ++c) {
         const Real y = b[kStrip * i + c];
         for (int s = 0; s < S; ++s)
@@ -58,13 +98,36 @@ struct Tile {
   }
 };
 
-template <int S, bool kAdd>
+// Cuts the strips [from, to) into tiles, the tallest first: `at(shape, strip)`.
+template <int S, class Of>
+struct Shape {
+  static constexpr int kRegisters = S, kStrips = S * Of::kStrips;
+  typedef Of Rows;
+};
+template <class At>
+LIMBER_INLINE void in_tiles(long i, long to, const At& at) {
+  constexpr int kHigh = Tall::kStrips;
+  for (; i + kRows * kHigh <= to; i += kRows * kHigh) at(Shape<kRows, Tall>{}, i);
+  if constexpr (kRows == 3)
+    if (i + 2 * kHigh <= to) {
+      at(Shape<2, Tall>{}, i);
+      i += 2 * kHigh;
+    }
+  if constexpr (kHigh > 1)
+    if (i + kHigh <= to) {
+      at(Shape<1, Tall>{}, i);
+      i += kHigh;
+    }
+  for (; i < to; ++i) at(Shape<1, OneStrip>{}, i);
+}
+
+template <int S, class Rows, bool kAdd>
 inline void multiply_tiles(const PanelOf<const Real>& L, long a, const Real* b, long k0, long k1, Real* C,
                            long ld) {
-  const Real* strips[S];
-  for (int s = 0; s < S; ++s) strips[s] = L.strip(a + s) + kStrip * k0;
+  Tile<S, kCols, Rows> tile;
+  const Real* strips[tile.kStrips];
+  for (int s = 0; s < tile.kStrips; ++s) strips[s] = L.strip(a + s) + kStrip * k0;
   for (int c = 0; c < kStrip; c += kCols) {
-    Tile<S, kCols> tile;
     if (kAdd)
       tile.read(C + c * ld, ld);
     else
@@ -82,15 +145,10 @@ inline void multiply_pass(const PanelOf<const Real>& L, long a0, long a1, long b
     for (long j = b0; j < b1 && !(lower && j >= end); ++j) {
       const Real* b = L.strip(j);
       Real* column = C + kStrip * (j - b0) * ld;
-      long i = lower && j > block ? j : block;
-      for (; i + kRows <= end; i += kRows)
-        multiply_tiles<kRows, kAdd>(L, i, b, k0, k1, column + kStrip * (i - a0), ld);
-      if constexpr (kRows == 3)
-        if (i + 2 <= end) {
-          multiply_tiles<2, kAdd>(L, i, b, k0, k1, column + kStrip * (i - a0), ld);
-          i += 2;
-        }
-      for (; i < end; ++i) multiply_tiles<1, kAdd>(L, i, b, k0, k1, column + kStrip * (i - a0), ld);
+      in_tiles(lower && j > block ? j : block, end, [&](auto tile, long i) {
+        multiply_tiles<tile.kRegisters, typename decltype(tile)::Rows, kAdd>(L, i, b, k0, k1,
+                                                                             column + kStrip * (i - a0), ld);
+      });
     }
   }
 }
@@ -145,12 +203,12 @@ inline bool factor_8x8(Real* __restrict x, Real* __restrict inverse, int w, cons
 // g), times the inverse transpose of the diagonal block. `pivots`: the strip of the pivot rows, moved to the
 // row of g; `d`: the diagonal block itself, 8x8, unit columns beyond the last one. X may be read beyond w
 // columns.
-template <int S>
+template <int S, class Rows>
 inline void solve_tile(const PanelOf<Real>& L, long a, const Real* pivots, const Real* __restrict d,
                        const Real* __restrict inverse, long c0, long g, int w, const Real* X, long ld) {
-  Tile<S, kCols> tile;
-  const Real* strips[S];
-  for (int s = 0; s < S; ++s) strips[s] = L.strip(a + s) + kStrip * c0;
+  Tile<S, kCols, Rows> tile;
+  const Real* strips[tile.kStrips];
+  for (int s = 0; s < tile.kStrips; ++s) strips[s] = L.strip(a + s) + kStrip * c0;
   tile.read(X, ld);
   tile.subtract_product(strips, pivots + kStrip * c0, g - c0);
   for (int c = 0; c < kCols; ++c) {
@@ -164,10 +222,11 @@ inline void solve_tile(const PanelOf<Real>& L, long a, const Real* pivots, const
     }
   }
   for (int s = 0; s < S; ++s) {
-    Real* out = L.strip(a + s) + kStrip * g;
+    Real* to[Rows::kStrips];
+    for (int i = 0; i < Rows::kStrips; ++i) to[i] = L.strip(a + s * Rows::kStrips + i) + kStrip * g;
     for (int c = 0; c < kCols; ++c)
       if (c < w)
-        for (int h = 0; h < kParts; ++h) store(out + kStrip * c + h * kLanes, tile.t[s][c][h]);
+        for (int h = 0; h < kParts; ++h) Rows::scatter(tile.t[s][c][h], to, kStrip * c + h * kLanes);
   }
 }
 
@@ -176,15 +235,10 @@ inline void solve_group(const PanelOf<Real>& L, long c0, long g, int w, const Re
   const Real* pivots = L.strip(g / kStrip);
   for (int c = 0; c < w; c += kCols) {
     const Real *p = pivots + c, *dc = d + (kStrip + 1) * c, *x = X + (g + c - c0) * ld;
-    long r = r0;
-    for (; r + kRows <= r1; r += kRows)
-      solve_tile<kRows>(L, r, p, dc, inverse + c, c0, g + c, w - c, x + kStrip * (r - r0), ld);
-    if constexpr (kRows == 3)
-      if (r + 2 <= r1) {
-        solve_tile<2>(L, r, p, dc, inverse + c, c0, g + c, w - c, x + kStrip * (r - r0), ld);
-        r += 2;
-      }
-    for (; r < r1; ++r) solve_tile<1>(L, r, p, dc, inverse + c, c0, g + c, w - c, x + kStrip * (r - r0), ld);
+    in_tiles(r0, r1, [&](auto tile, long r) {
+      solve_tile<tile.kRegisters, typename decltype(tile)::Rows>(L, r, p, dc, inverse + c, c0, g + c, w - c,
+                                                                 x + kStrip * (r - r0), ld);
+    });
   }
 }
 
@@ -199,7 +253,7 @@ BadPivot factor(const PanelOf<Real>& L, long c0, long c1, long end, const Real* 
     Real block[kStrip * kStrip] __attribute__((aligned(64))), inverse[kStrip];
     const Real* strips[1] = {strip + kStrip * c0};
     for (int c = 0; c < kStrip; c += kCols) {
-      Tile<1, kCols> tile;
+      Tile<1, kCols, OneStrip> tile;
       tile.read(x + c * ld, ld);
       tile.subtract_product(strips, strip + kStrip * c0 + c, g - c0);
       tile.write(block + kStrip * c, kStrip);
@@ -236,15 +290,20 @@ inline void add_columns(Real* __restrict y, long ldy, const Real* __restrict x, 
   for (; i + kLanes <= n; i += kLanes)
     for (int c = 0; c < W; ++c) store(y + c * ldy + i, load(y + c * ldy + i) + load(x + c * ldx + i));
 #if defined(__AVX512F__)
-  if (!kSingle && i < n) {
+  if (i < n) {
     const __mmask8 rest = static_cast<__mmask8>((1 << (n - i)) - 1);
-    for (int c = 0; c < W; ++c)
-      _mm512_mask_storeu_pd(y + c * ldy + i, rest,
-                            _mm512_add_pd(_mm512_maskz_loadu_pd(rest, y + c * ldy + i),
-                                          _mm512_maskz_loadu_pd(rest, x + c * ldx + i)));
-    return;
+    for (int c = 0; c < W; ++c) {
+      Real* to = y + c * ldy + i;
+      const Real* from = x + c * ldx + i;
+      if constexpr (kSingle)
+        _mm256_mask_storeu_ps(
+            to, rest, _mm256_add_ps(_mm256_maskz_loadu_ps(rest, to), _mm256_maskz_loadu_ps(rest, from)));
+      else
+        _mm512_mask_storeu_pd(
+            to, rest, _mm512_add_pd(_mm512_maskz_loadu_pd(rest, to), _mm512_maskz_loadu_pd(rest, from)));
+    }
   }
-#endif
+#else
   if (kLanes > 4 && i + 4 <= n) {
     for (int c = 0; c < W; ++c)
       for (int k = 0; k < 4; ++k) y[c * ldy + i + k] += x[c * ldx + i + k];
@@ -261,6 +320,7 @@ inline void add_columns(Real* __restrict y, long ldy, const Real* __restrict x, 
   }
   if (i < n)
     for (int c = 0; c < W; ++c) y[c * ldy + i] += x[c * ldx + i];
+#endif
 }
 
 // Node by node: W columns, and the whole diagonal block although only its lower triangle is used.
