@@ -33,6 +33,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 
 namespace limber::condense {
 
@@ -68,6 +69,9 @@ struct SolveLimits {
 
 // The skinned body at a time, with joints at these positions.
 using PoseAt = std::function<void(double t, const VecX& joints, SkinnedBody& out)>;
+
+// The rows of some nodes.
+VecX gathered(const VecX& whole, std::span<const Index> nodes);
 
 class HybridSystem {
  public:
