@@ -13,11 +13,15 @@ namespace limber {
 namespace {
 
 constexpr std::ptrdiff_t kStretch = 64;  // nodes per piece of work
+constexpr Index kTreeStretch = 1024;     // the same of a tree
+constexpr Index kCluster = 8;  // sites at most whose tetrahedra are searched for together; a leaf's at least
+constexpr std::ptrdiff_t kClusters = 8;  // clusters per piece of work
 constexpr double kInside = 1e-9;         // of a tetrahedron: a node so near its faces is on them
 constexpr double kCrossing = -1e-3;      // and of a point where a node goes through a face
 constexpr double kSameWay = 0.5;         // cosine between faces that look the same way
 constexpr double kOpposed = -0.3;  // cosine between a node's normal and a face of its own piece it can meet
-constexpr double kThrough = 0.5;   // margins: so far behind a face a node has gone through, not round
+constexpr double kConeRounding = 1e-9;  // of a cosine
+constexpr double kThrough = 0.5;        // margins: so far behind a face a node has gone through, not round
 constexpr int kOwnEdges = 2;       // of the surface, between a node and a face that it cannot be inside of
 constexpr double kOwnFaces = 2.5;  // sizes of a face: what is nearer to it at rest cannot meet it
 
@@ -67,6 +71,18 @@ double least_coordinate(const Triangle& t, const Vec3& p) {
 Box box_of(std::span<const Index> corners, auto&& place) {
   Box box;
   for (const Index i : corners) box.add(place(i));
+  return box;
+}
+
+// By numbers, like overlap(): there are many tetrahedra.
+Box tet_box(const Tet& t, const VecX& x) {
+  const double *a = x.data() + 3 * t[0], *b = x.data() + 3 * t[1], *c = x.data() + 3 * t[2],
+               *d = x.data() + 3 * t[3];
+  Box box;
+  for (int k = 0; k < 3; ++k) {
+    box.lo[k] = std::min(std::min(a[k], b[k]), std::min(c[k], d[k]));
+    box.hi[k] = std::max(std::max(a[k], b[k]), std::max(c[k], d[k]));
+  }
   return box;
 }
 
@@ -133,7 +149,8 @@ BodySurfaces::BodySurfaces(const fem::ElementInput& mesh) : rest_(mesh.rest) {
     face_box_.push_back(box_of(t, at_rest));
     edge_ += std::sqrt(triangle_normal(rest_, t).norm()) / static_cast<double>(faces_.size());
   }
-  for (const Tet& t : tets_) tet_box_.push_back(box_of(t, at_rest));
+  std::vector<Box> tet_box;
+  for (const Tet& t : tets_) tet_box.push_back(box_of(t, at_rest));
   pieces_.resize(static_cast<std::size_t>(count));
   Index face = 0, tet = 0;
   for (Index p = 0; p < count; ++p) {
@@ -147,11 +164,32 @@ BodySurfaces::BodySurfaces(const fem::ElementInput& mesh) : rest_(mesh.rest) {
     const auto faces = std::span(face_box_).subspan(piece.face_begin, face - piece.face_begin);
     piece.rest_faces.build(faces);
     piece.faces.build(faces);
-    piece.tets.build(std::span(tet_box_).subspan(piece.tet_begin, tet - piece.tet_begin));
+    piece.tets.build(std::span(tet_box).subspan(piece.tet_begin, tet - piece.tet_begin));
+    const auto size = static_cast<Index>(piece.tets.nodes().size());
+    for (Index k = 0; k < size; k += kTreeStretch)
+      tree_stretches_.push_back({p, k, std::min(size, k + kTreeStretch)});
   }
   for (Index i = 0; i < static_cast<Index>(rest_.size()); ++i)
     if (piece_of_node_[i] >= 0) pieces_[piece_of_node_[i]].nodes.push_back(i);
-  for (const Index i : sites_) pieces_[piece_of_node_[i]].sites.push_back(i);
+  std::vector<std::vector<Index>> sites_of(pieces_.size());
+  for (Index k = 0; k < static_cast<Index>(sites_.size()); ++k) {
+    pieces_[piece_of_site(k)].sites.push_back(sites_[k]);
+    sites_of[piece_of_site(k)].push_back(k);
+  }
+  for (Index p = 0; p < count; ++p) {
+    std::vector<Box> places;
+    for (const Index k : sites_of[p]) places.push_back(box_of(std::span(&sites_[k], 1), at_rest));
+    BoxTree tree;
+    tree.build(places);
+    const auto first = static_cast<Index>(clustered_.size());
+    for (const Index k : tree.order()) clustered_.push_back(sites_of[p][k]);
+    Index done = 0;  // of the tree's order; subtrees of a cluster begin before it
+    for (const BoxTree::Node& own : tree.nodes())
+      if (own.begin >= done && own.end - own.begin <= kCluster) {
+        clusters_.push_back({p, first + own.begin, first + own.end});
+        done = own.end;
+      }
+  }
 }
 
 std::vector<Index> BodySurfaces::around(Index face) const {
@@ -193,16 +231,15 @@ void BodySurfaces::fit_tets(const VecX& x) {
   auto now = [&](Index i) { return Vec3(node(x, i)); };
   for (Piece& piece : pieces_) piece.box = box_of(piece.nodes, now);
   find_others(0);
-  for (const Piece& piece : pieces_)
+  parallel_for(static_cast<std::ptrdiff_t>(tree_stretches_.size()), 1, [&](std::ptrdiff_t k) {
+    const Stretch& s = tree_stretches_[k];
+    Piece& piece = pieces_[s.piece];
     if (piece.asked)
-      parallel_for(piece.tet_end - piece.tet_begin, 512, [&](std::ptrdiff_t k) {
-        const std::ptrdiff_t e = piece.tet_begin + k;
-        tet_box_[e] = box_of(tets_[e], now);
-      });
+      piece.tets.fit_leaves(s.begin, s.end,
+                            [&](Index local) { return tet_box(tets_[piece.tet_begin + local], x); });
+  });
   parallel_for(static_cast<std::ptrdiff_t>(pieces_.size()), 1, [&](std::ptrdiff_t p) {
-    Piece& piece = pieces_[p];
-    if (piece.asked)
-      piece.tets.fit(std::span(tet_box_).subspan(piece.tet_begin, piece.tet_end - piece.tet_begin));
+    if (pieces_[p].asked) pieces_[p].tets.fit_above();
   });
 }
 
@@ -229,12 +266,51 @@ void BodySurfaces::fit_faces(const VecX& x0, const VecX& x1, double margin) {
     if (!piece.asked) return;
     piece.faces.fit(std::span(face_box_).subspan(piece.face_begin, piece.face_end - piece.face_begin));
     if (piece.alone) return;
+    fit_cones(piece, x1);
     for (const Index i : piece.sites) normal_[i].setZero();
     for (Index f = piece.face_begin; f < piece.face_end; ++f) {
       const Vec3 n = normal(corners(faces_[f], x1));
       for (const Index i : faces_[f]) normal_[i] += n;
     }
   });
+}
+
+BodySurfaces::Cone BodySurfaces::around(const Cone& a, const Cone& b) {
+  Cone out;
+  const Vec3 sum = a.axis + b.axis;
+  const double length = sum.norm();
+  if (a.cosine <= -1 || b.cosine <= -1 || !(length > 0)) return out;
+  out.axis = sum / length;
+  double least = 1;
+  for (const Cone* cone : {&a, &b}) {
+    const double c = out.axis.dot(cone->axis), s = std::sqrt(std::max(0.0, 1 - c * c));
+    if (!(c + cone->cosine > 0)) return {};  // the sum of the angles is two right ones or more
+    least = std::min(least, c * cone->cosine - s * cone->sine - kConeRounding);
+  }
+  if (!(least > -1)) return {};
+  out.cosine = least;
+  out.sine = std::sqrt(1 - least * least);
+  return out;
+}
+
+// Of all nodes of the tree; children come after their parents.
+void BodySurfaces::fit_cones(Piece& piece, const VecX& x) {
+  const std::span<const BoxTree::Node> nodes = piece.faces.nodes();
+  piece.cones.resize(nodes.size());
+  for (auto k = static_cast<Index>(nodes.size()) - 1; k >= 0; --k) {
+    const BoxTree::Node& own = nodes[k];
+    if (!own.leaf()) {
+      piece.cones[k] = around(piece.cones[k + 1], piece.cones[own.right]);
+      continue;
+    }
+    for (Index i = own.begin; i < own.end; ++i) {
+      const Vec3 n = normal(corners(faces_[piece.face_begin + piece.faces.order()[i]], x));
+      const double length = n.norm();
+      const Cone one =
+          length > 0 ? Cone{n / length, 1 - kConeRounding, std::sqrt(2 * kConeRounding)} : Cone{};
+      piece.cones[k] = i == own.begin ? one : around(piece.cones[k], one);
+    }
+  }
 }
 
 Index BodySurfaces::rest_face(const Vec3& X, const Piece& piece) const {
@@ -259,31 +335,52 @@ Index BodySurfaces::rest_face(const Vec3& X, const Piece& piece) const {
   }
 }
 
-// The face of node v, at p, if it is inside the piece; else -1.
-Index BodySurfaces::holds_node(Index v, const Vec3& p, const Piece& piece, const VecX& x,
-                               std::vector<Index>& near) const {
-  Box point;
-  point.add(p);
-  piece.tets.find(point, 0, near);
-  std::erase_if(near, [&](Index local) {
-    const Index e = piece.tet_begin + local;
-    return !overlap(tet_box_[e], point) || std::find(tets_[e].begin(), tets_[e].end(), v) != tets_[e].end();
-  });
-  std::sort(near.begin(), near.end());
-  const bool own = &pieces_[piece_of_node_[v]] == &piece;
+// The tetrahedra of the piece whose boxes meet this one.
+void BodySurfaces::find_tets(const Piece& piece, const Box& box, const VecX& x, std::vector<Index>& near,
+                             std::vector<Candidate>& found) const {
+  piece.tets.find(box, 0, near);
+  found.clear();
   for (const Index local : near) {
     const Index e = piece.tet_begin + local;
-    const Tet& t = tets_[e];
+    const Box own = tet_box(tets_[e], x);
+    if (overlap(own, box)) found.push_back({e, own});
+  }
+}
+
+// The face of node v, at p, if it is inside one of these tetrahedra of the piece; else -1.
+Index BodySurfaces::holds_node(Index v, const Vec3& p, const Piece& piece, const VecX& x,
+                               std::span<const Candidate> tets) const {
+  Box point;
+  point.add(p);
+  struct Holding {
+    Index tet;
+    Vec3 X;  // the place at rest
+  };
+  std::vector<Holding> holding;
+  for (const Candidate& candidate : tets) {
+    if (!overlap(candidate.box, point)) continue;
+    const Tet& t = tets_[candidate.tet];
+    if (std::find(t.begin(), t.end(), v) != t.end()) continue;
     const Vec3 a = node(x, t[0]), b = node(x, t[1]), c = node(x, t[2]), d = node(x, t[3]);
     const double det = tet_det(a, b, c, d);
     if (!(det > 0)) continue;
-    const double l[4] = {tet_det(p, b, c, d) / det, tet_det(a, p, c, d) / det, tet_det(a, b, p, d) / det,
-                         tet_det(a, b, c, p) / det};
+    // Nearly all are told by the first face or two. Twice: rounding of the divisions below is much less.
+    const double least = -2 * kInside * det;
+    double l[4];
+    if (!((l[0] = tet_det(p, b, c, d)) > least && (l[1] = tet_det(a, p, c, d)) > least &&
+          (l[2] = tet_det(a, b, p, d)) > least && (l[3] = tet_det(a, b, c, p)) > least))
+      continue;
+    for (double& share : l) share /= det;
     // On a face between two tetrahedra is inside (bodies of the same grid have their nodes there), on the
     // surface is not.
     if (!(*std::min_element(l, l + 4) > -kInside)) continue;
     Vec3 X = Vec3::Zero();
     for (int i = 0; i < 4; ++i) X += l[i] * rest_[t[i]];
+    holding.push_back({candidate.tet, X});
+  }
+  std::sort(holding.begin(), holding.end(), [](const Holding& a, const Holding& b) { return a.tet < b.tet; });
+  const bool own = &pieces_[piece_of_node_[v]] == &piece;
+  for (const auto& [tet, X] : holding) {
     const Index f = rest_face(X, piece);
     if (f < 0 || std::find(faces_[f].begin(), faces_[f].end(), v) != faces_[f].end()) continue;
     const Tri& s = faces_[f];
@@ -297,22 +394,30 @@ Index BodySurfaces::holds_node(Index v, const Vec3& p, const Piece& piece, const
 
 std::vector<BodySurfaces::Inside> BodySurfaces::inside(const VecX& x) {
   fit_tets(x);
-  const auto n = static_cast<std::ptrdiff_t>(sites_.size());
-  std::vector<std::vector<Inside>> found(static_cast<std::size_t>((n + kStretch - 1) / kStretch));
-  parallel_ranges(n, kStretch, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
-    auto& out = found[static_cast<std::size_t>(begin / kStretch)];
+  const auto n = static_cast<std::ptrdiff_t>(clusters_.size());
+  std::vector<std::vector<Inside>> found(static_cast<std::size_t>((n + kClusters - 1) / kClusters));
+  parallel_ranges(n, kClusters, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+    auto& out = found[static_cast<std::size_t>(begin / kClusters)];
     std::vector<Index> near;
-    for (auto k = static_cast<Index>(begin); k < end; ++k) {
-      const Index v = sites_[k];
-      const Vec3 p = node(x, v);
-      for (const Index q : pieces_[piece_of_node_[v]].others) {
-        const Index f = holds_node(v, p, pieces_[q], x, near);
-        if (f >= 0) out.push_back({k, q, f});
+    std::vector<Candidate> tets;
+    for (std::ptrdiff_t c = begin; c < end; ++c) {
+      const std::span<const Index> cluster(clustered_.data() + clusters_[c].begin,
+                                           clustered_.data() + clusters_[c].end);
+      const Box box = box_of(cluster, [&](Index k) { return Vec3(node(x, sites_[k])); });
+      for (const Index q : pieces_[clusters_[c].piece].others) {
+        find_tets(pieces_[q], box, x, near, tets);
+        for (const Index k : cluster) {
+          const Index f = holds_node(sites_[k], node(x, sites_[k]), pieces_[q], x, tets);
+          if (f >= 0) out.push_back({k, q, f});
+        }
       }
     }
   });
   std::vector<Inside> all;
   for (const auto& part : found) all.insert(all.end(), part.begin(), part.end());
+  std::sort(all.begin(), all.end(), [](const Inside& a, const Inside& b) {
+    return std::pair(a.site, a.piece) < std::pair(b.site, b.piece);
+  });
   return all;
 }
 
@@ -356,7 +461,18 @@ BodySurfaces::Near BodySurfaces::sweep_one(Index site, Index piece_number, const
     Vec3 n;
   };
   std::vector<Exit> exits;
-  piece.faces.find(box, margin, near);
+  if (own && face0 < 0) {
+    // Most of what is around a node looks the same way and is left out as a whole.
+    const Vec3 m = normal_[v].normalized();
+    piece.faces.find(box, margin, near, [&](Index k) {
+      const Cone& cone = piece.cones[k];
+      const double c = m.dot(cone.axis);
+      return c + cone.cosine > 0 &&
+             c * cone.cosine - std::sqrt(std::max(0.0, 1 - c * c)) * cone.sine > kOpposed + kConeRounding;
+    });
+  } else {
+    piece.faces.find(box, margin, near);
+  }
   std::erase_if(near, [&](Index local) {
     const Index f = piece.face_begin + local;
     return !overlap(face_box_[f], box, margin) ||

@@ -6,6 +6,7 @@
 #include <limber/fem/elements.hpp>
 #include <limber/mesh/box_tree.hpp>
 
+#include <span>
 #include <vector>
 
 namespace limber {
@@ -54,9 +55,16 @@ class BodySurfaces {
   std::vector<Index> around(Index face) const;
 
  private:
+  // Holds the normals of some faces: those within an angle of an axis.
+  struct Cone {
+    Vec3 axis = Vec3::Zero();
+    double cosine = -1, sine = 0;  // of that angle; all directions at first
+  };
+  static Cone around(const Cone& a, const Cone& b);
   struct Piece {
     Index face_begin = 0, face_end = 0, tet_begin = 0, tet_end = 0;
     BoxTree faces, tets, rest_faces;  // fitted to a motion, to one position (where they are asked), and never
+    std::vector<Cone> cones;          // of the nodes of `faces`, at the end of the motion
     std::vector<Index> nodes, sites;  // its nodes, and those on its surface
     Box box;
     std::vector<Index> others;  // pieces whose boxes overlap, itself among them unless it is left alone
@@ -67,8 +75,16 @@ class BodySurfaces {
   void fit_tets(const VecX& x);
   void fit_faces(const VecX& x0, const VecX& x1, double margin);
   void find_others(double distance);
+  void fit_cones(Piece& piece, const VecX& x);
   Index rest_face(const Vec3& X, const Piece& piece) const;
-  Index holds_node(Index v, const Vec3& p, const Piece& piece, const VecX& x, std::vector<Index>& near) const;
+  struct Candidate {
+    Index tet = -1;
+    Box box;
+  };
+  void find_tets(const Piece& piece, const Box& box, const VecX& x, std::vector<Index>& near,
+                 std::vector<Candidate>& found) const;
+  Index holds_node(Index v, const Vec3& p, const Piece& piece, const VecX& x,
+                   std::span<const Candidate> tets) const;
   Near sweep_one(Index site, Index piece, const VecX& x0, const VecX& x1, double margin, Index face0,
                  const Box& box, std::vector<Index>& near) const;
 
@@ -82,8 +98,15 @@ class BodySurfaces {
   std::vector<Piece> pieces_;
   std::vector<double> own_reach_;  // of every node [m]: all faces around it are far from what is farther off
   double edge_ = 0;
-  std::vector<Box> tet_box_, face_box_;
-  std::vector<Vec3> normal_;  // of nodes at the end of a sweep, not of unit length
+  std::vector<Box> face_box_;
+  // Work for one thread: some nodes of a piece's tree of tetrahedra, and some sites of a piece that are near
+  // each other.
+  struct Stretch {
+    Index piece = -1, begin = 0, end = 0;
+  };
+  std::vector<Stretch> tree_stretches_, clusters_;
+  std::vector<Index> clustered_;  // sites, cluster by cluster
+  std::vector<Vec3> normal_;      // of nodes at the end of a sweep, not of unit length
 };
 
 }  // namespace limber

@@ -42,37 +42,15 @@ Index BoxTree::split(std::span<const Vec3> center, Index begin, Index end) {
 }
 
 void BoxTree::fit(std::span<const Box> boxes) {
-  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {  // children come after their parents
-    node->box = {};
-    if (node->right < 0) {
-      for (Index k = node->begin; k < node->end; ++k) {
-        node->box.add(boxes[order_[k]].lo);
-        node->box.add(boxes[order_[k]].hi);
-      }
-    } else {
-      for (const Node* child : {&*node + 1, &nodes_[node->right]}) {
-        node->box.add(child->box.lo);
-        node->box.add(child->box.hi);
-      }
-    }
-  }
+  fit_leaves(0, static_cast<Index>(nodes_.size()), [&](Index k) { return boxes[k]; });
+  fit_above();
 }
 
-void BoxTree::find(const Box& box, double distance, std::vector<Index>& out) const {
-  out.clear();
-  std::array<Index, kStack> stack{};
-  int top = 0;
-  if (!nodes_.empty()) stack[top++] = 0;
-  while (top > 0) {
-    const Index i = stack[--top];
-    const Node& node = nodes_[i];
-    if (!overlap(node.box, box, distance)) continue;
-    if (node.right < 0) {
-      out.insert(out.end(), order_.begin() + node.begin, order_.begin() + node.end);
-    } else {
-      stack[top++] = node.right;
-      stack[top++] = i + 1;
-    }
+void BoxTree::fit_above() {
+  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {  // children come after their parents
+    if (node->leaf()) continue;
+    node->box = (&*node + 1)->box;
+    join(node->box, nodes_[node->right].box);
   }
 }
 

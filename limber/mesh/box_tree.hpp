@@ -5,6 +5,7 @@
 
 #include <limber/mesh/geometry.hpp>
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,13 @@ inline bool overlap(const Box& a, const Box& b, double distance = 0) {
   // expression of vectors.
   return a.lo[0] <= b.hi[0] + distance && b.lo[0] <= a.hi[0] + distance && a.lo[1] <= b.hi[1] + distance &&
          b.lo[1] <= a.hi[1] + distance && a.lo[2] <= b.hi[2] + distance && b.lo[2] <= a.hi[2] + distance;
+}
+
+inline void join(Box& box, const Box& other) {
+  for (int k = 0; k < 3; ++k) {
+    box.lo[k] = std::min(box.lo[k], other.lo[k]);
+    box.hi[k] = std::max(box.hi[k], other.hi[k]);
+  }
 }
 
 inline double squared_distance(const Box& box, const Vec3& x) {
@@ -32,8 +40,42 @@ class BoxTree {
   // `centers`: of the things, if those of their boxes will not do.
   void build(std::span<const Box> boxes, std::span<const Vec3> centers = {});
   void fit(std::span<const Box> boxes);
+  // The same in two parts, the first of which can be done by many at a time: leaves among the nodes [begin,
+  // end), where box_of(thing) is the box of a thing; then what is above them.
+  template <class BoxOf>
+  void fit_leaves(Index begin, Index end, BoxOf&& box_of) {
+    for (Index i = begin; i < end; ++i) {
+      Node& node = nodes_[static_cast<std::size_t>(i)];
+      if (!node.leaf()) continue;
+      node.box = {};
+      for (Index k = node.begin; k < node.end; ++k)
+        join(node.box, box_of(order_[static_cast<std::size_t>(k)]));
+    }
+  }
+  void fit_above();
   // Things whose leaf of the tree is within `distance` of `box` along every axis, in a fixed order.
-  void find(const Box& box, double distance, std::vector<Index>& out) const;
+  void find(const Box& box, double distance, std::vector<Index>& out) const {
+    find(box, distance, out, [](Index) { return false; });
+  }
+  // Without what is below nodes that `skip` says.
+  template <class Skip>
+  void find(const Box& box, double distance, std::vector<Index>& out, Skip&& skip) const {
+    out.clear();
+    std::array<Index, kStack> stack;
+    int top = 0;
+    if (!nodes_.empty()) stack[0] = 0, top = 1;
+    while (top > 0) {
+      const Index i = stack[static_cast<std::size_t>(--top)];
+      const Node& node = nodes_[static_cast<std::size_t>(i)];
+      if (!overlap(node.box, box, distance) || skip(i)) continue;
+      if (node.right < 0) {
+        out.insert(out.end(), order_.begin() + node.begin, order_.begin() + node.end);
+      } else {
+        stack[static_cast<std::size_t>(top++)] = node.right;
+        stack[static_cast<std::size_t>(top++)] = i + 1;
+      }
+    }
+  }
   const Box& box() const { return nodes_.front().box; }  // of all; there must be one
 
   // For walks of one's own. The first node is the root; a parent comes before its children.
