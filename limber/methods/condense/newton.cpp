@@ -20,6 +20,8 @@ namespace limber::condense {
 namespace {
 
 constexpr double kShortestHybridStep = 1e-10;
+constexpr double kLongestHybridStep = 1024;
+constexpr double kStillSteep = 0.5;  // share of the slope that is left where a step goes on
 constexpr double kLooseEnd =
     1e2;                   // where nothing leads down any more: times the tolerance that is good enough
 constexpr int kPairs = 8;  // of L-BFGS
@@ -190,7 +192,23 @@ bool HybridSystem::search_along(Run& run, const VecX& d) {
     place(xf, q);
     return false;
   }
+  const double slope = line(run.now).slope;
   std::swap(run.now, trial_);
+  // Where the matrix is much too stiff (projected, as on the way from a saddle), the energy goes on falling
+  // beyond its step: farther, as long as that lasts.
+  for (double reached = length; reached >= 1 && reached < kLongestHybridStep; reached *= 2) {
+    const LinePoint here = line(run.now);
+    if (!(here.slope < kStillSteep * slope)) break;
+    place(xf + 2 * reached * d.head(nf), q.size() > 0 ? VecX(q + 2 * reached * d.tail(q.size())) : q);
+    evaluate(trial_);
+    ++run.report.evaluations;
+    step_cost_ += cost_.force;
+    if (!(trial_.finite && trial_.energy < here.energy)) {
+      place(xf + reached * d.head(nf), q.size() > 0 ? VecX(q + reached * d.tail(q.size())) : q);
+      break;
+    }
+    std::swap(run.now, trial_);
+  }
   if (!pair_nodes_.empty()) run.report.refound += bodies_->follow(x_);
   return true;
 }
