@@ -47,6 +47,7 @@ std::shared_ptr<const Scene> scene_of(const Settings& s, const std::string& name
 struct Frame {
   bool done = false, compared = false;
   double seconds = 0, share = 1, iterations = 0, pcg = 0;
+  double residual = 0;        // at its end [N]
   double error = 0, rms = 0;  // of the size: largest distance, root mean square
   double relative = 0;        // of the displacements, by root mean squares (Figure 7)
 };
@@ -98,6 +99,7 @@ void step_run(Run& run, Frame& frame) {
     return r.extra.count(key) ? r.extra.at(key) : otherwise;
   };
   frame.share = extra("full_share", 1);
+  frame.residual = r.residual;
   frame.pcg = extra("pcg_iterations", 0);
   for (const auto& [phase, seconds] : r.phases) run.phases[phase] += seconds;
 }
@@ -130,7 +132,7 @@ void write_frames(const Settings& s, const std::string& name, const std::vector<
       time{name + ": time of a frame", "frame", "ms", false, true, {}},
       share{name + ": share of nodes in full space", "frame", "%", false, false, {}};
   for (const Run& run : runs) {
-    for (const char* what : {"ms", "full share", "error max", "error rms", "error L2"})
+    for (const char* what : {"ms", "full share", "residual [N]", "error max", "error rms", "error L2"})
       table.head.push_back(fmt::format("{} {}", run.name, what));
     Plot::Line errors{run.name, {}}, times{run.name, {}}, shares{run.name, {}};
     for (std::size_t k = 0; k < run.frames.size(); ++k) {
@@ -151,7 +153,7 @@ void write_frames(const Settings& s, const std::string& name, const std::vector<
     std::vector<std::string> row{fmt::format("{}", k + 1)};
     for (const Run& run : runs) {
       const Frame& f = run.frames[k];
-      for (const double v : {1e3 * f.seconds, f.share}) row.push_back(f.done ? number(v) : "");
+      for (const double v : {1e3 * f.seconds, f.share, f.residual}) row.push_back(f.done ? number(v) : "");
       for (const double v : {f.error, f.rms, f.relative}) row.push_back(f.compared ? number(v) : "");
     }
     table.rows.push_back(std::move(row));
