@@ -246,6 +246,12 @@ class Walker {
 
   Json array(const SpecNode& node, const Json& value, const std::string& pointer) {
     const Entry& entry = *node.entry;
+    const Entry& item = *follow(*node.item).entry;
+    if (item.type == Type::kNumbers && value.size() == static_cast<std::size_t>(item.count) &&
+        std::all_of(value.begin(), value.end(), [](const Json& v) { return v.is_number(); })) {
+      problem(pointer, fmt::format("expected a list of such lists, found one: write [{}]", value.dump()));
+      return Json::array();
+    }
     if (value.size() < entry.least)
       problem(pointer, fmt::format("expected at least {} item{}, found {}", entry.least,
                                    entry.least == 1 ? "" : "s", value.size()));

@@ -200,6 +200,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"string", with(", \"time\": {\"step\": \"0.1\"}"), "found \"0.1\"; remove the quotes"},
         Wrong{"alias", with(", \"time\": {\"dt\": 0.1}"),
               "/time/dt: unknown key, did you mean \"step\"? [s]"},
+        Wrong{"onepoint", with(", \"constraints\": [{\"nodes\": {\"nearest\": [1, 2, 3]}}]"),
+              "/constraints/0/nodes/nearest: expected a list of such lists, found one: write [[1,2,3]]"},
         Wrong{"elsewhere", with("", ", \"poisson\": 0.3"),
               "/bodies/0/poisson: unknown key; \"poisson\" stands at /bodies/*/material/poisson"},
         Wrong{"nonsense", with(", \"qwertyuiop\": 0.3"),
