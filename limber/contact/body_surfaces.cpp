@@ -149,8 +149,8 @@ BodySurfaces::BodySurfaces(const fem::ElementInput& mesh) : rest_(mesh.rest) {
     face_box_.push_back(box_of(t, at_rest));
     edge_ += std::sqrt(triangle_normal(rest_, t).norm()) / static_cast<double>(faces_.size());
   }
-  std::vector<Box> tet_box;
-  for (const Tet& t : tets_) tet_box.push_back(box_of(t, at_rest));
+  std::vector<Box> tet_boxes;
+  for (const Tet& t : tets_) tet_boxes.push_back(box_of(t, at_rest));
   pieces_.resize(static_cast<std::size_t>(count));
   Index face = 0, tet = 0;
   for (Index p = 0; p < count; ++p) {
@@ -164,7 +164,7 @@ BodySurfaces::BodySurfaces(const fem::ElementInput& mesh) : rest_(mesh.rest) {
     const auto faces = std::span(face_box_).subspan(piece.face_begin, face - piece.face_begin);
     piece.rest_faces.build(faces);
     piece.faces.build(faces);
-    piece.tets.build(std::span(tet_box).subspan(piece.tet_begin, tet - piece.tet_begin));
+    piece.tets.build(std::span(tet_boxes).subspan(piece.tet_begin, tet - piece.tet_begin));
     const auto size = static_cast<Index>(piece.tets.nodes().size());
     for (Index k = 0; k < size; k += kTreeStretch)
       tree_stretches_.push_back({p, k, std::min(size, k + kTreeStretch)});
@@ -461,7 +461,7 @@ BodySurfaces::Near BodySurfaces::sweep_one(Index site, Index piece_number, const
     Vec3 n;
   };
   std::vector<Exit> exits;
-  if (own && face0 < 0) {
+  if (own && face0 < 0 && !normal_[v].isZero(0)) {
     // Most of what is around a node looks the same way and is left out as a whole.
     const Vec3 m = normal_[v].normalized();
     piece.faces.find(box, margin, near, [&](Index k) {

@@ -98,12 +98,12 @@ struct Tile {
   }
 };
 
-// Cuts the strips [from, to) into tiles, the tallest first: `at(shape, strip)`.
 template <int S, class Of>
 struct Shape {
-  static constexpr int kRegisters = S, kStrips = S * Of::kStrips;
+  static constexpr int kRegisters = S;
   typedef Of Rows;
 };
+// Cuts the strips [i, to) into tiles, the tallest first: at(shape, first strip).
 template <class At>
 LIMBER_INLINE void in_tiles(long i, long to, const At& at) {
   constexpr int kHigh = Tall::kStrips;
