@@ -83,8 +83,8 @@ class BodyContact {
   // from here on; how many have another one now. The energy at x stays the same; pairs that have faded to
   // nothing there have none elsewhere either, until weigh() or pose().
   int follow(const VecX& x);
-  // With `nearest`: takes their energy from pairs that fade at x, until weigh() or pose(); how many. Where two
-  // places of the surface are equally near to a node, its share may jump from one's to the other's.
+  // With `nearest`: takes their energy from pairs that fade at x, until weigh() or pose(); how many. Where
+  // two places of the surface are equally near to a node, its share may jump from one's to the other's.
   int drop_fading(const VecX& x);
   // As in ContactEnergy.
   ContactEnergy::Revision revise_friction(const VecX& x);
