@@ -26,7 +26,6 @@ constexpr double kLooseEnd =
     1e2;                   // where nothing leads down any more: times the tolerance that is good enough
 constexpr int kPairs = 8;  // of L-BFGS
 constexpr double kCheapFactor = 2;         // evaluations that the factor of a small region costs, at most
-constexpr double kHybridRenewal = 1.5;     // how much cheaper a new factor must look
 constexpr double kLeastHybridRate = 0.05;  // of log |r| per iteration that a new factor is trusted with
 constexpr double kHybridPcgTolerance = 1e-2;
 constexpr int kHybridPcgLimit = 200;
@@ -318,8 +317,7 @@ HybridSystem::End HybridSystem::lbfgs(Run& run) {
       // Where |r| goes up and down, or where this factor was new itself, rates promise nothing: then a factor
       // must have been worked with for as long as one costs.
       const bool predictable = progress.steady() && !run.fresh;
-      renew = kHybridRenewal * with_new < stay &&
-              (predictable || progress.steps() * iteration >= kHybridRenewal * price);
+      renew = with_new < stay && (predictable || progress.steps() * iteration >= price);
     }
     const VecX before = run.gradient();
     if (!renew) {
