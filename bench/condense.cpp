@@ -227,8 +227,9 @@ void compare_scene(const Settings& s, const std::string& name, Table& solves, Ta
           (!run.frames[k].compared || run.frames[i].seconds > run.frames[k].seconds))
         k = i;
     const Frame& slowest = run.frames[k];
-    double alone = 0, count = 0, per_solve = 0, most = 0, greatest = 0;
+    double alone = 0, count = 0, per_solve = 0, most = 0, greatest = 0, longest = 0;
     for (const Frame& f : run.frames) {
+      longest = std::max(longest, f.seconds);
       if (f.share == 0) {
         alone += f.seconds;
         ++count;
@@ -246,16 +247,18 @@ void compare_scene(const Settings& s, const std::string& name, Table& solves, Ta
                            run.pcg ? fmt::format("{:.0f} / {:.0f}", most, per_solve) : "",
                            count > 0 ? number(1e3 * alone / count) : "-", where});
     if (run.pcg) continue;
-    std::string averages, worst;
+    std::string averages, worst, mean_to_worst;
     for (const Run& base : runs) {
       if (base.condense) continue;
       averages += fmt::format("{}{:.1f}", averages.empty() ? "" : " / ", speed_up(base, run));
       worst += fmt::format("{}{:.1f}", worst.empty() ? "" : " / ", base.frames[k].seconds / slowest.seconds);
+      const double mean = mean_of(base.frames, [](const Frame& f) { return f.seconds; });
+      mean_to_worst += fmt::format("{}{:.1f}", mean_to_worst.empty() ? "" : " / ", mean / longest);
     }
     table.rows.push_back(
         {name, fmt::format("{}", model.nodes()), run.name,
          fmt::format("{:.1f} %", 100 * mean_of(run.frames, [](const Frame& f) { return f.share; })),
-         fmt::format("{:.1f} %", 100 * slowest.share), averages, worst,
+         fmt::format("{:.1f} %", 100 * slowest.share), averages, worst, mean_to_worst,
          fmt::format("{:.2f} %", 100 * greatest),
          fmt::format("{:.2f} %", 100 * mean_of(
                                            run.frames, [](const Frame& f) { return f.rms; }, true))});
@@ -284,9 +287,10 @@ int main(int argc, char** argv) {
   set_cache_folder(user_cache_folder());
   std::string ratios;
   for (const std::string& b : s.baselines) ratios += (ratios.empty() ? "" : " / ") + b;
-  Table table{{"scene", "nodes", "run", "full, mean", "full, slowest frame",
-               "speed-up, mean (" + ratios + ")", "in its slowest frame", "error, max", "rms"},
-              {}};
+  Table table{
+      {"scene", "nodes", "run", "full, mean", "full, slowest frame", "speed-up, mean (" + ratios + ")",
+       "in its slowest frame", "their mean over it", "error, max", "rms"},
+      {}};
   Table solves{{"scene", "run", "ms a frame", "iterations", "of conjugate gradients, most / mean",
                 "ms, subspace alone", "phases [ms]"},
                {}};

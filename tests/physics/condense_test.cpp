@@ -73,7 +73,7 @@ void check_gradient(Solve& s) {
                 1e-6 * (at_x.rf.norm() * a.norm() + at_x.rs.norm() * b.norm()));
     // And the matrix is the derivative of the gradient.
     s.system.place(xf, q);
-    (void)s.system.factor(fem::Projection::kNone);
+    (void)s.system.factor(0);
     const MatX A = dense(s.system.matrix());
     VecX d(a.size() + b.size()), change(d.size());
     d << a, b;
@@ -93,7 +93,7 @@ TEST(Condense, GradientOfTheHybridEnergy) { check_gradient(bends()); }
 void check_solver(const Trained& trained) {
   Solve s(trained, kUnseen);
   s.begin(s.t.nearest(kFlank, 0.1), false, s.skin.x, s.t.subspace.q.col(5), true);
-  ASSERT_TRUE(s.system.factor(fem::Projection::kPsd));
+  ASSERT_TRUE(s.system.factor(1));
   const MatX A = dense(s.system.matrix());
   VecX b(A.rows()), u, q;
   for (Eigen::Index k = 0; k < b.size(); ++k) b[k] = std::sin(1.3 * static_cast<double>(k));
@@ -360,6 +360,42 @@ TEST(Condense, StepsGuardAgainstTooFewPoints) {
     EXPECT_EQ(other.fallbacks.count("exact_subspace_energy"), 0u) << k;
     EXPECT_LT(max_distance(guarded.state().x, full.state().x), 1e-3) << k;
   }
+}
+
+// Between the exact matrix and the one of projected elements, on a straight line.
+TEST(Condense, PartOfTheProjection) {
+  const Trained& t = bends();
+  Solve s(t, kUnseen);
+  VecX x = s.skin.x;
+  for (Index i = 0; i < t.model.nodes(); ++i) node(x, i).x() *= 0.6;  // crushed: not positive definite
+  s.begin(t.nearest(kFlank, 0.2), false, x, t.subspace.q.col(5), true);
+  EXPECT_FALSE(s.system.factor(0));
+  const MatX exact = dense(s.system.matrix());
+  EXPECT_TRUE(s.system.factor(1));
+  const MatX projected = dense(s.system.matrix());
+  EXPECT_GT((projected - exact).norm(), 0.01 * exact.norm());
+  (void)s.system.factor(0.3);
+  EXPECT_LT((dense(s.system.matrix()) - 0.7 * exact - 0.3 * projected).norm(), 1e-13 * exact.norm());
+}
+
+// A beam that sags under its weight, one pose, one column: the straight way from the rest shape to the
+// trained one stretches what turns, and the energy has a second valley before it.
+TEST(Condense, FirstStepFindsTheTrainedShape) {
+  const auto tip = [](const char* method) {
+    Simulation run(std::make_shared<const Scene>(read_scene(
+                       fmt::format(R"({{"limber": 1, "time": {{"step": 0.1, "end": 0.2}}, "method": {},
+      "bodies": [{{"mesh": {{"shape": "bar", "size": [0.3, 0.06, 0.06], "nodes": [10, 3, 3]}},
+                  "material": {{"young": 1e5, "poisson": 0.4}}}}],
+      "constraints": [{{"nodes": {{"set": "x0"}}}}]}})",
+                                   method),
+                       "beam.json")),
+                   with_cache());
+    run.step();
+    run.step();
+    return run.state().x;
+  };
+  const VecX full = tip(R"({"type": "static"})");
+  EXPECT_LT(max_distance(tip(R"({"type": "condense"})"), full), 1e-3 * 0.3);
 }
 
 TEST(Condense, AllNodesFullIsTheFullSolution) {

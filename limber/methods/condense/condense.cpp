@@ -9,6 +9,7 @@
 #include <limber/methods/condense/condense.hpp>
 
 #include <limber/core/error.hpp>
+#include <limber/core/parallel.hpp>
 #include <limber/linalg/dense.hpp>
 #include <limber/linalg/tall.hpp>
 #include <limber/methods/common/link_coupling.hpp>
@@ -70,6 +71,7 @@ class Condense final : public Stepper {
     clock_.reset();
     switches_ = {};
     tunnelled_.clear();
+    first_step_ = memory_of<CondenseMemory>(state).q.size() == 0;
     const std::vector<std::uint8_t> before = begin(model, state).full;
     const VecX joints = state.joint_q;
     const StepInput& in = links_ ? with_links(state, script) : script;
@@ -209,10 +211,15 @@ class Condense final : public Stepper {
       take_region(model, state, in, region, all, memory);
       NewtonReport r = solve(model, state, in, limits(last, all), memory);
       add(r, solved);
+      VecX x;
+      {
+        auto phase = clock_.phase("finish");
+        x = system_.positions();
+      }
       if (!r.converged && (!last || system_.all_full())) return false;
       if (!r.converged) {  // graceful degradation, from the lowest energy that was found
-        keep_solution(memory);
-        if (!std::exchange(doubled, true) && oracle_.grow(touched(model, in), memory, region, 2)) {
+        keep_solution(x, memory);
+        if (!std::exchange(doubled, true) && oracle_.grow(touched(model, in, x), memory, region, 2)) {
           ++solved.fallbacks["region_doubled"];
         } else {
           ++solved.fallbacks["full_space_after_failure"];
@@ -221,13 +228,17 @@ class Condense final : public Stepper {
         continue;
       }
       auto phase = clock_.phase("oracle");
-      const bool other_pairs = system_.bodies() && system_.bodies()->revise(system_.positions());
-      std::vector<Index> missed = outside(model, in);
-      if (missed.empty() && !other_pairs) break;
+      const bool other_pairs = system_.bodies() && system_.bodies()->revise(x);
+      std::vector<Index> missed = outside(model, in, x);
+      if (missed.empty() && !other_pairs) {
+        reached_ = std::move(x);
+        break;
+      }
       if (missed.empty()) {
         // Bodies have gone into each other where nobody looked, or round an edge: again, with these contacts.
         if (revisions == kPairRevisions) {
           ++solved.fallbacks["contact_unsettled"];
+          reached_ = std::move(x);
           break;
         }
         ++revisions;
@@ -241,7 +252,7 @@ class Condense final : public Stepper {
         ++growth;
         if (!oracle_.grow(missed, memory, region)) all = true;
       }
-      keep_solution(memory);
+      keep_solution(x, memory);
     }
     finish(model, in, state, memory);
     if (const BodyContact* bodies = system_.bodies())
@@ -286,13 +297,14 @@ class Condense final : public Stepper {
   // Where the nodes would be if only the skeleton moved.
   VecX carried(const Model& model, const VecX& x, const StepInput& in) const {
     VecX out(x.size());
-    for (Index i = 0; i < model.nodes(); ++i) {
+    parallel_for(model.nodes(), 2048, [&](std::ptrdiff_t n) {
+      const auto i = static_cast<Index>(n);
       if (skeleton_.bone_of_node[at(i)] >= 0)
         node(out, i) = node(x, i) + in.h * node(in.fixed_velocity, i);
       else
         node(out, i) = Vec3(node(after_.x, i)) +
                        after_.R[at(i)] * (before_.R[at(i)].transpose() * (node(x, i) - node(before_.x, i)));
-    }
+    });
     return out;
   }
 
@@ -334,19 +346,18 @@ class Condense final : public Stepper {
   }
 
   // Nodes that touch something after the solve.
-  std::vector<Index> touched(const Model& model, const StepInput& in) const {
+  std::vector<Index> touched(const Model& model, const StepInput& in, const VecX& x) const {
     std::vector<Index> out;
-    if (system_.bodies()) system_.add_pressing(system_.positions(), system_.full(), out);
+    if (system_.bodies()) system_.add_pressing(x, system_.full(), out);
     if (!model.contact.empty())
-      for (const Contact& c : touching(model.contact, system_.positions(), in.t + in.h))
-        out.push_back(c.node);
+      for (const Contact& c : touching(model.contact, x, in.t + in.h)) out.push_back(c.node);
     return clean(std::move(out));
   }
 
   // Those of the subspace.
-  std::vector<Index> outside(const Model& model, const StepInput& in) const {
+  std::vector<Index> outside(const Model& model, const StepInput& in, const VecX& x) const {
     if (system_.all_full()) return {};
-    std::vector<Index> out = touched(model, in);
+    std::vector<Index> out = touched(model, in, x);
     std::erase_if(out, [&](Index i) { return system_.full()[at(i)] != 0; });
     return out;
   }
@@ -377,7 +388,10 @@ class Condense final : public Stepper {
     if (all)
       for (std::size_t i = 0; i < region.size(); ++i) region[i] = skeleton_.bone_of_node[i] < 0;
     const bool changed = region != memory.full;
-    if (changed && refit(model, state, region, memory)) begin_stage(state, in, memory);
+    if (changed && refit(model, state, region, memory)) {
+      begin_stage(state, in, memory);
+      expected_ = carried(model, state.x, in);
+    }
     system_.set_region(region, options_.exact, memory.coupled);
     switches_.exact_points += system_.exact_domains();
     switches_.firm_anchors += system_.firm();
@@ -457,7 +471,7 @@ class Condense final : public Stepper {
         s.damping = model.scene->damping_stiffness / g;
         s.history = stage_.history;
       }
-      const VecX guess = guess_.size() > 0 ? guess_ : carried(model, state.x, in);
+      const VecX guess = guess_.size() > 0 ? guess_ : expected_;
       if (system_.couple_pairs(state.x, guess)) memory.factor.forget();
       system_.pose(std::move(s), guess, guess_q_.size() > 0 ? guess_q_ : memory.q);
       if (options_.anchor && (region_changed_ || pose_moves_ || memory.anchor.size() == 0)) {
@@ -468,6 +482,7 @@ class Condense final : public Stepper {
       if (options_.anchor && memory.anchor.size() == system_.q().size())
         system_.set_anchor(memory.anchor, memory.anchor_q);
       system_.pose_contact(state.x, in.t, in.t + in.h, stage_.c, stage_.g);
+      if (first_step_) system_.go_to_pose();
     }
     guess_.resize(0);
     guess_q_.resize(0);
@@ -485,8 +500,8 @@ class Condense final : public Stepper {
   }
 
   // The next solve of the step begins where this one ended.
-  void keep_solution(const CondenseMemory& memory) {
-    guess_ = system_.positions();
+  void keep_solution(const VecX& x, const CondenseMemory& memory) {
+    guess_ = x;
     guess_q_ = system_.q().size() > 0 ? system_.q() : memory.q;
   }
 
@@ -506,7 +521,7 @@ class Condense final : public Stepper {
 
   void finish(const Model& model, const StepInput& in, State& state, CondenseMemory& memory) {
     auto phase = clock_.phase("finish");
-    const VecX x = system_.positions();
+    const VecX x = std::move(reached_);
     if (options_.dynamics) {
       const VecX rate = (local_displacement(after_, x) - local_displacement(before_, state.x)) / in.h;
       double speed = 0, change = 0;
@@ -596,8 +611,9 @@ class Condense final : public Stepper {
     VecX c, u;     // [m, m/s]
     std::vector<std::pair<double, const VecX*>> history;
   } stage_;
-  VecX expected_;
-  bool pose_moves_ = false, region_changed_ = false;
+  VecX expected_;  // where nodes would be at its end if only the skeleton moved
+  VecX reached_;   // where they are
+  bool pose_moves_ = false, region_changed_ = false, first_step_ = false;
   VecX guess_, guess_q_;
   std::vector<Index> tunnelled_;
   struct Switches {

@@ -346,6 +346,23 @@ void HybridSystem::place(const VecX& xf, const VecX& q) {
   put(trained_nodes_, Wc_);
 }
 
+void HybridSystem::go_to_pose() {
+  if (full_nodes() > 0) return;
+  Point point;
+  evaluate(point);
+  VecX best = q_;
+  double lowest = point.energy;
+  const bool finite = point.finite;
+  for (Eigen::Index k = 0; k < subspace_.q.cols(); ++k) {
+    place(xf_, subspace_.q.col(k));
+    evaluate(point);
+    if (!point.finite || (finite && point.energy >= lowest)) continue;
+    best = q_;
+    lowest = point.energy;
+  }
+  place(xf_, best);
+}
+
 VecX HybridSystem::make_anchor(const VecX& q) {
   if (all_full()) return {};
   const Eigen::Index r = subspace_.columns();
@@ -465,23 +482,34 @@ void HybridSystem::evaluate(Point& p) {
                     (step_.inertia > 0 ? step_.inertia * full_mass_.cwiseProduct(xf_).norm() : 0.0));
 }
 
-void HybridSystem::assemble(fem::Projection projection) {
-  assemble_elastic(x_, Wb_, Wp_, stiffness_, step_.inertia, step_.activation, projection);
-  collect_contact_blocks(projection != fem::Projection::kPsd);
+void HybridSystem::assemble(double projected) {
+  assemble_elastic(x_, Wb_, Wp_, stiffness_, step_.inertia, step_.activation, projected);
+  collect_contact_blocks(projected == 0);
   add_contact_blocks(contact_block_, contact_value_);
-  collect_trained(projection != fem::Projection::kPsd);
+  collect_trained(projected == 0);
   if (contact_reduced_.size() > 0) matrix_.D += contact_reduced_;
 }
 
+// The exact stiffness and a share of the way from there to the projected one.
+void HybridSystem::assemble_plan(const fem::Plan& plan, const VecX& x, const std::vector<double>& activation,
+                                 double projected, fem::Assembled& out) {
+  const VecX own = plan.gather(x);
+  fem::assemble(*plan.elements, own, activation, out,
+                projected < 1 ? fem::Projection::kNone : fem::Projection::kPsd);
+  if (projected == 0 || projected == 1) return;
+  fem::assemble(*plan.elements, own, activation, projected_, fem::Projection::kPsd);
+  for (std::size_t k = 0; k < out.K.values.size(); ++k)
+    out.K.values[k] += projected * (projected_.K.values[k] - out.K.values[k]);
+}
+
 void HybridSystem::assemble_elastic(const VecX& x, const BasisRows& Wb, const BasisRows& Wp, double stiffness,
-                                    double inertia, const std::vector<double>& activation,
-                                    fem::Projection projection) {
+                                    double inertia, const std::vector<double>& activation, double projected) {
   const Eigen::Index r = q_.size();
   std::fill(matrix_.K.values.begin(), matrix_.K.values.end(), 0.0);
   matrix_.C.setZero(3 * static_cast<Eigen::Index>(full_nodes()), r);
   matrix_.D.setZero(r, r);
   if (active_) {
-    fem::assemble(*active_->elements, active_->gather(x), activation, active_system_, projection);
+    assemble_plan(*active_, x, activation, projected, active_system_);
     const BlockMatrix& K = active_system_.K;
     for (const Part& part : inner_) matrix_.K.block(part.to) = stiffness * K.block(part.block);
     if (r > 0) {
@@ -496,7 +524,7 @@ void HybridSystem::assemble_elastic(const VecX& x, const BasisRows& Wb, const Ba
     }
   }
   if (points_ && r > 0) {
-    fem::assemble(*points_->elements, points_->gather(x), activation, points_system_, projection);
+    assemble_plan(*points_, x, activation, projected, points_system_);
     Wp.add_congruence(points_system_.K, stiffness, matrix_.D);
   }
   if (r > 0 && options_.bone_domains) matrix_.D += subspace_.coupling;
@@ -508,8 +536,8 @@ void HybridSystem::assemble_elastic(const VecX& x, const BasisRows& Wb, const Ba
   }
 }
 
-bool HybridSystem::factor(fem::Projection projection) {
-  assemble(projection);
+bool HybridSystem::factor(double projected) {
+  assemble(projected);
   return solver_.factor(matrix_.K, matrix_.C, matrix_.D);
 }
 

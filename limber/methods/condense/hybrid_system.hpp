@@ -137,9 +137,13 @@ class HybridSystem {
   const VecX& xf() const { return xf_; }
   const VecX& q() const { return q_; }
   void place(const VecX& xf, const VecX& q);
+  // Where no node is full: goes to the training pose of the lowest energy, if that is below the present one.
+  // A basis of few poses knows no way to them: straight lines between shapes stretch what has turned.
+  void go_to_pose();
 
-  // The matrix at the present unknowns: false when it is not positive definite.
-  bool factor(fem::Projection projection);
+  // The matrix at the present unknowns, with a share of what makes every element positive semi-definite:
+  // false when it is not positive definite.
+  bool factor(double projected);
   const ReducedMatrix& matrix() const { return matrix_; }
   const BorderedSolver& solver() const { return solver_; }
 
@@ -163,9 +167,11 @@ class HybridSystem {
   void make_pattern();
   void make_contact();
   void reduced_mass();
-  void assemble(fem::Projection projection);
+  void assemble(double projected);
   void assemble_elastic(const VecX& x, const BasisRows& Wb, const BasisRows& Wp, double stiffness,
-                        double inertia, const std::vector<double>& activation, fem::Projection projection);
+                        double inertia, const std::vector<double>& activation, double projected);
+  void assemble_plan(const fem::Plan& plan, const VecX& x, const std::vector<double>& activation,
+                     double projected, fem::Assembled& out);
   void collect_contact_blocks(bool exact);
   bool covered(const BodyContact::Pair& pair) const;
   bool in_subspace(const BodyContact::Pair& pair, const std::vector<std::uint8_t>& region) const;
@@ -251,7 +257,7 @@ class HybridSystem {
   VecX full_mass_;
   double stiffness_ = 1;
 
-  fem::Assembled active_force_, active_system_, points_force_, points_system_, whole_force_;
+  fem::Assembled active_force_, active_system_, points_force_, points_system_, whole_force_, projected_;
   VecX contact_force_;
   VecX body_force_;  // 3n, zero between two calls
   ReducedMatrix matrix_;

@@ -16,7 +16,7 @@ struct RegionFactor {
   double inertia = 0;    // weight of the masses [1/s^2]
   double stiffness = 1;  // of the elastic part
   std::vector<double> activation;
-  std::int64_t projected = 0;               // elements were made positive semi-definite
+  double projected = 0;                     // share of the elements' projection that was in it
   std::vector<std::int64_t> contact_block;  // what contacts added: blocks of the region's pattern,
   std::vector<double> contact_value;        // nine numbers each [N/m]
   std::vector<double> contact_reduced;      // and to the subspace's matrix, where trained points touch [N/m]

@@ -27,8 +27,15 @@ constexpr double kLooseEnd =
 constexpr int kPairs = 8;  // of L-BFGS
 constexpr double kCheapFactor = 2;         // evaluations that the factor of a small region costs, at most
 constexpr double kLeastHybridRate = 0.05;  // of log |r| per iteration that a new factor is trusted with
+// Shares of the elements' projection that a matrix gets until it is positive definite. A part will often do,
+// and where a body snaps all of it is much too stiff.
+constexpr double kProjected[] = {0, 0.3, 1};
 constexpr double kHybridPcgTolerance = 1e-2;
 constexpr int kHybridPcgLimit = 200;
+
+const char* name_of_failure(double projected) {
+  return projected == 0 ? "projected_matrix" : projected < 1 ? "fully_projected_matrix" : "singular_matrix";
+}
 
 bool same_factor(const RegionFactor& a, const RegionFactor& b) {
   return a.x.size() == b.x.size() && a.x == b.x && a.t == b.t && a.projected == b.projected &&
@@ -232,17 +239,17 @@ bool HybridSystem::direct_direction(Run& run, VecX& d) {
   run.record.forget();
   made_from_ = {};
   couple_present(run);
-  for (const fem::Projection projection : {fem::Projection::kNone, fem::Projection::kPsd}) {
-    if (run.distrust && projection == fem::Projection::kNone) continue;
+  for (const double projected : kProjected) {
+    if (run.distrust && projected < 1) continue;
     {
       auto phase = run.clock.phase("assemble");
-      assemble(projection);
+      assemble(projected);
     }
     {
       auto phase = run.clock.phase("factor");
       ++run.report.factorizations;
       if (!solver_.factor(matrix_.K, matrix_.C, matrix_.D)) {
-        ++run.report.fallbacks[projection == fem::Projection::kNone ? "projected_matrix" : "singular_matrix"];
+        ++run.report.fallbacks[name_of_failure(projected)];
         continue;
       }
     }
@@ -261,11 +268,11 @@ bool HybridSystem::pcg_direction(Run& run, VecX& d) {
   const VecX b = -run.gradient();
   const Eigen::Index nf = xf_.size(), r = q_.size();
   for (const bool renewed : {false, true}) {
-    for (const fem::Projection projection : {fem::Projection::kNone, fem::Projection::kPsd}) {
-      if (run.distrust && projection == fem::Projection::kNone) continue;
+    for (const double projected : kProjected) {
+      if (run.distrust && projected < 1) continue;
       {
         auto phase = run.clock.phase("assemble");
-        assemble(projection);
+        assemble(projected);
         step_cost_ += cost_.assemble;
       }
       auto phase = run.clock.phase("solve");
@@ -284,7 +291,7 @@ bool HybridSystem::pcg_direction(Run& run, VecX& d) {
       run.report.pcg += result.iterations;
       step_cost_ += result.iterations * (cost_.solve + cost_.multiply);
       if (result.converged) return true;
-      if (projection == fem::Projection::kNone) ++run.report.fallbacks["projected_matrix"];
+      if (projected < 1) ++run.report.fallbacks[name_of_failure(projected)];
     }
     if (renewed) break;
     ++run.report.fallbacks["renewed_factor"];
@@ -375,8 +382,7 @@ bool HybridSystem::recall(Run& run) {
   pose_at_(record.t, record.joints, skin);
   const BasisRows Wb = q_.size() > 0 ? turned_rows(subspace_, skin, edge_nodes_) : BasisRows(),
                   Wp = points_ ? turned_rows(subspace_, skin, point_nodes_) : BasisRows();
-  assemble_elastic(record.x, Wb, Wp, record.stiffness, record.inertia, record.activation,
-                   record.projected ? fem::Projection::kPsd : fem::Projection::kNone);
+  assemble_elastic(record.x, Wb, Wp, record.stiffness, record.inertia, record.activation, record.projected);
   add_contact_blocks(record.contact_block, record.contact_value);
   if (!record.contact_reduced.empty() &&
       matrix_.D.size() == static_cast<Eigen::Index>(record.contact_reduced.size()))
@@ -401,11 +407,11 @@ bool HybridSystem::make_factor(Run& run) {
   record.forget();
   made_from_ = {};
   couple_present(run);
-  for (const fem::Projection projection : {fem::Projection::kNone, fem::Projection::kPsd}) {
-    if (run.distrust && projection == fem::Projection::kNone) continue;
+  for (const double projected : kProjected) {
+    if (run.distrust && projected < 1) continue;
     {
       auto phase = run.clock.phase("assemble");
-      assemble(projection);
+      assemble(projected);
     }
     auto phase = run.clock.phase("factor");
     ++run.report.factorizations;
@@ -413,7 +419,7 @@ bool HybridSystem::make_factor(Run& run) {
     const bool positive = solver_.factor_coarsely(matrix_.K, matrix_.C, matrix_.D);
     if (!solver_.in_single()) ++run.report.fallbacks["double_precision"];
     if (!positive) {
-      ++run.report.fallbacks[projection == fem::Projection::kNone ? "projected_matrix" : "singular_matrix"];
+      ++run.report.fallbacks[name_of_failure(projected)];
       continue;
     }
     record.x = x_;
@@ -422,7 +428,7 @@ bool HybridSystem::make_factor(Run& run) {
     record.inertia = step_.inertia;
     record.stiffness = stiffness_;
     record.activation = step_.activation;
-    record.projected = projection == fem::Projection::kPsd;
+    record.projected = projected;
     record.contact_block = contact_block_;
     record.contact_value = contact_value_;
     record.contact_reduced.assign(contact_reduced_.data(), contact_reduced_.data() + contact_reduced_.size());
