@@ -248,6 +248,30 @@ TEST(Condense, TrainingPoseStaysWhereItIs) {
   EXPECT_LT(max_distance(s.system.positions(), t.full_solution(rotation)), 2e-5);
 }
 
+// A solve may begin at another place; it does if the energy is lower there, and else nothing changes.
+TEST(Condense, BeginsWhereTheEnergyIsLower) {
+  const Trained& t = bends();
+  Solve s(t, kUnseen);
+  const std::vector<std::uint8_t> region = t.nearest(kFlank, 0.2);
+  const auto from = [&](const HybridStart* other) {
+    s.begin(region, false, s.skin.x, t.subspace.q.col(5), true);
+    RegionFactor none;
+    return s.system.solve(none, s.clock, {}, other);
+  };
+  const NewtonReport plain = from(nullptr);
+  ASSERT_TRUE(plain.converged);
+  const HybridStart there{s.system.xf(), s.system.q()};
+  HybridStart far = there;
+  far.q = -there.q;
+  ASSERT_TRUE(from(&far).converged);
+  EXPECT_TRUE(s.system.xf() == there.xf && s.system.q() == there.q);
+  const NewtonReport short_way = from(&there);
+  EXPECT_TRUE(short_way.converged);
+  EXPECT_GT(plain.iterations, 0);
+  EXPECT_EQ(short_way.iterations, 0);
+  EXPECT_EQ(short_way.first_residual, plain.first_residual);
+}
+
 // A region where nothing happens must not be seen: with the anchor it is not, with the paper's filter alone
 // it is.
 TEST(Condense, ActivationDoesNotPop) {

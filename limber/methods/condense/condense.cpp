@@ -124,8 +124,9 @@ class Condense final : public Stepper {
       return wrong_size("anchor", m->anchor.size(), m->q.size());
     if (m->anchor_q.size() != m->anchor.size())
       return wrong_size("anchor_q", m->anchor_q.size(), m->anchor.size());
-    if (m->local_velocity.size() != (options_.dynamics ? 3 * n : 0))
-      return wrong_size("local_velocity", m->local_velocity.size(), options_.dynamics ? 3 * n : 0);
+    if (m->q_rate.size() != m->q.size()) return wrong_size("q_rate", m->q_rate.size(), m->q.size());
+    if (m->local_velocity.size() != 3 * n && (options_.dynamics || m->local_velocity.size() != 0))
+      return wrong_size("local_velocity", m->local_velocity.size(), 3 * n);
     if (m->x_prev.size() != (options_.bdf2 ? 3 * n : 0))
       return wrong_size("x_prev", m->x_prev.size(), options_.bdf2 ? 3 * n : 0);
     if (m->v_prev.size() != m->x_prev.size()) return wrong_size("v_prev", m->v_prev.size(), m->x_prev.size());
@@ -137,7 +138,7 @@ class Condense final : public Stepper {
       return wrong_size("factor_x", factor.x.size(), 3 * n);
     if (size(factor.contact_value) != 9 * size(factor.contact_block))
       return wrong_size("factor_contact_value", size(factor.contact_value), 9 * size(factor.contact_block));
-    if (!m->q.allFinite() || !m->anchor.allFinite() || !m->anchor_q.allFinite() ||
+    if (!m->q.allFinite() || !m->anchor.allFinite() || !m->anchor_q.allFinite() || !m->q_rate.allFinite() ||
         !m->local_velocity.allFinite() || !std::isfinite(m->speed) || !std::isfinite(m->change))
       return "a number of the subspace is not finite";
     return {};
@@ -155,7 +156,7 @@ class Condense final : public Stepper {
     CondenseMemory& memory = memory_of<CondenseMemory>(state);
     if (memory.q.size() > 0) return memory;
     memory.subspace = static_cast<std::int64_t>(subspace_.hash);
-    memory.q = VecX::Zero(subspace_.columns());
+    memory.q = memory.q_rate = VecX::Zero(subspace_.columns());
     memory.keep.assign(at(model.nodes()), 0);
     memory.full.assign(at(model.nodes()), 0);
     if (options_.dynamics) memory.local_velocity = VecX::Zero(3 * model.nodes());
@@ -429,12 +430,14 @@ class Condense final : public Stepper {
         if (history) node(memory.x_prev, i) += node(x, i) - node(state.x, i);
         node(state.x, i) = node(x, i);
       }
-    if (!options_.dynamics) return true;
+    if (memory.local_velocity.size() == 0) return true;
     // Velocities in the skinned frame: what the skeleton does by itself stays.
     VecX turned(state.v.size());
     for (Index i = 0; i < model.nodes(); ++i)
       node(turned, i) = before_.R[at(i)] * Vec3(node(memory.local_velocity, i));
-    const VecX rate = subspace_.basis.times(fit(turned));
+    memory.q_rate = fit(turned);
+    if (!options_.dynamics) return true;
+    const VecX rate = subspace_.basis.times(memory.q_rate);
     for (Index i = 0; i < model.nodes(); ++i)
       if (!region[at(i)] && skeleton_.bone_of_node[at(i)] < 0) {
         const Vec3 change = Vec3(node(rate, i)) - Vec3(node(memory.local_velocity, i));
@@ -456,6 +459,7 @@ class Condense final : public Stepper {
 
   NewtonReport solve(const Model& model, const State& state, const StepInput& in, const SolveLimits& limits,
                      CondenseMemory& memory) {
+    const bool first = guess_.size() == 0;  // of the step
     {
       auto phase = clock_.phase("pose");
       HybridStep s;
@@ -471,9 +475,9 @@ class Condense final : public Stepper {
         s.damping = model.scene->damping_stiffness / g;
         s.history = stage_.history;
       }
-      const VecX guess = guess_.size() > 0 ? guess_ : expected_;
+      const VecX guess = first ? expected_ : guess_;
       if (system_.couple_pairs(state.x, guess)) memory.factor.forget();
-      system_.pose(std::move(s), guess, guess_q_.size() > 0 ? guess_q_ : memory.q);
+      system_.pose(std::move(s), guess, first ? memory.q : guess_q_);
       if (options_.anchor && (region_changed_ || pose_moves_ || memory.anchor.size() == 0)) {
         memory.anchor = system_.make_anchor(memory.q);
         memory.anchor_q = memory.anchor.size() > 0 ? memory.q : VecX();
@@ -486,7 +490,9 @@ class Condense final : public Stepper {
     }
     guess_.resize(0);
     guess_q_.resize(0);
-    NewtonReport r = system_.solve(memory.factor, clock_, limits);
+    std::optional<HybridStart> onward;
+    if (first && !first_step_) onward = as_before(in, memory);
+    NewtonReport r = system_.solve(memory.factor, clock_, limits, onward ? &*onward : nullptr);
     for (int k = 0; r.converged && system_.revise_friction(); ++k) {
       if (k == kCondenseRevisions) {
         ++r.fallbacks["friction_unsettled"];
@@ -497,6 +503,21 @@ class Condense final : public Stepper {
     }
     memory.coupled = system_.coupled();
     return r;
+  }
+
+  // Where the body would be if it went on as in the last step, seen from its skeleton. When a bone draws
+  // flesh off an obstacle, the skeleton alone would take it away from there, and the flesh springs back and
+  // stays.
+  HybridStart as_before(const StepInput& in, const CondenseMemory& memory) const {
+    HybridStart out{system_.xf(), system_.q()};
+    if (out.q.size() > 0) out.q += in.h * memory.q_rate;
+    const std::span<const Index> full = system_.full_list();
+    if (full.empty()) return out;
+    const VecX rate =
+        memory.local_velocity.size() > 0 ? memory.local_velocity : subspace_.basis.times(memory.q_rate);
+    for (std::size_t k = 0; k < full.size(); ++k)
+      node(out.xf, static_cast<Index>(k)) += in.h * (after_.R[at(full[k])] * Vec3(node(rate, full[k])));
+    return out;
   }
 
   // The next solve of the step begins where this one ended.
@@ -522,8 +543,12 @@ class Condense final : public Stepper {
   void finish(const Model& model, const StepInput& in, State& state, CondenseMemory& memory) {
     auto phase = clock_.phase("finish");
     const VecX x = std::move(reached_);
+    memory.q_rate.setZero();
+    if (system_.q().size() > 0) memory.q_rate = (system_.q() - memory.q) / in.h;
+    VecX rate;
+    if (options_.dynamics || system_.full_nodes() > 0)
+      rate = (local_displacement(after_, x) - local_displacement(before_, state.x)) / in.h;
     if (options_.dynamics) {
-      const VecX rate = (local_displacement(after_, x) - local_displacement(before_, state.x)) / in.h;
       double speed = 0, change = 0;
       for (Index i = 0; i < model.nodes(); ++i) {
         if (!memory.full[at(i)]) continue;
@@ -533,8 +558,8 @@ class Condense final : public Stepper {
       const double count = std::max<Index>(1, system_.full_nodes());
       memory.speed = speed / count;
       memory.change = change / count;
-      memory.local_velocity = rate;
     }
+    memory.local_velocity = std::move(rate);
     const VecX c = std::move(stage_.c);
     if (options_.bdf2) {
       memory.x_prev = std::move(state.x);

@@ -62,6 +62,12 @@ struct NewtonReport {
   std::map<std::string, int> fallbacks;
 };
 
+// Another place where a solve may begin, which it does if the energy is lower there. The residual that it
+// ends at follows from that at the first place all the same.
+struct HybridStart {
+  VecX xf, q;  // as place() takes them
+};
+
 // How long a solve goes on.
 struct SolveLimits {
   int newton = -1;  // iterations of Newton's method itself after the kept factor was of no use; < 0: all
@@ -87,6 +93,7 @@ class HybridSystem {
   const std::vector<std::uint8_t>& full() const { return full_; }
   bool all_full() const { return subspace_nodes_ == 0; }
   Index full_nodes() const { return static_cast<Index>(full_nodes_.size()); }
+  std::span<const Index> full_list() const { return full_nodes_; }
   Index edge_nodes() const { return static_cast<Index>(edge_nodes_.size()); }  // V_b
   Index points() const { return points_ ? static_cast<Index>(fem::element_count(*points_->elements)) : 0; }
   // Where a region has left too few points.
@@ -148,7 +155,8 @@ class HybridSystem {
   const BorderedSolver& solver() const { return solver_; }
 
   // Goes down the energy to where its gradient vanishes. `record`: what the kept factor was made from.
-  NewtonReport solve(RegionFactor& record, PhaseClock& clock, const SolveLimits& limits = {});
+  NewtonReport solve(RegionFactor& record, PhaseClock& clock, const SolveLimits& limits = {},
+                     const HybridStart* other = nullptr);
   // Around every step; the end only after it has succeeded.
   void begin_step() { step_cost_ = cost_before_ = 0; }
   void end_step(RegionFactor& record) const;
@@ -191,6 +199,7 @@ class HybridSystem {
   bool make_factor(Run& run);
   void couple_present(Run& run);
   void precondition(VecX& z) const;
+  void begin_at(Run& run, const HybridStart& other);
   bool drop_fading(Run& run);
   bool search_along(Run& run, const VecX& d);
   bool direct_direction(Run& run, VecX& d);

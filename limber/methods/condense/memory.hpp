@@ -34,12 +34,13 @@ struct RegionFactor {
 struct CondenseMemory {
   std::int64_t subspace = 0;          // hash of basis and points that all this belongs to
   VecX q;                             // coordinates of the subspace; empty: no step yet
+  VecX q_rate;                        // their rate in the last step [m/s]
   std::vector<std::int32_t> keep;     // of every node: steps that the oracles keep it in full space
   std::vector<std::uint8_t> full;     // of every node: whether it was in full space in the last step
   VecX anchor;                        // reduced force that stands for points that are switched off [N]
   VecX anchor_q;                      // the coordinates that it was made at
   VecX x_prev, v_prev;                // bdf2: one step before the state [m, m/s]
-  VecX local_velocity;                // bdf1, bdf2, 3n: rate of the displacement in the skinned frame [m/s]
+  VecX local_velocity;                // 3n: rate of the displacement in the skinned frame [m/s]; empty: q's
   double speed = 0, change = 0;       // of that: means over the full nodes [m/s, m/s^2]
   std::vector<std::int64_t> coupled;  // what contacts between bodies added to the pattern, four nodes a pair
   RegionFactor factor;
@@ -48,6 +49,7 @@ struct CondenseMemory {
   static void visit(M& m, Visitor&& visitor) {
     visitor("subspace", m.subspace);
     visitor("q", m.q);
+    visitor("q_rate", m.q_rate);
     visitor("keep", m.keep);
     visitor("full", m.full);
     visitor("anchor", m.anchor);

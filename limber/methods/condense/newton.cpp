@@ -88,7 +88,21 @@ bool HybridSystem::small_region() const {
   return cost_.assemble + cost_.exact_factor < kCheapFactor * (cost_.solve + cost_.force + cost_.vectors);
 }
 
-NewtonReport HybridSystem::solve(RegionFactor& record, PhaseClock& clock, const SolveLimits& limits) {
+// Goes to `other` if the energy is lower there.
+void HybridSystem::begin_at(Run& run, const HybridStart& other) {
+  auto phase = run.clock.phase("force");
+  const VecX xf = xf_, q = q_;
+  place(other.xf, other.q);
+  evaluate(trial_);
+  ++run.report.evaluations;
+  step_cost_ += cost_.force;
+  if (!trial_.finite || trial_.energy >= run.now.energy) return place(xf, q);
+  std::swap(run.now, trial_);
+  if (!pair_nodes_.empty()) run.report.refound += bodies_->follow(x_);
+}
+
+NewtonReport HybridSystem::solve(RegionFactor& record, PhaseClock& clock, const SolveLimits& limits,
+                                 const HybridStart* other) {
   Run run{record, clock, {}, {}, 0, false, false};
   NewtonReport& report = run.report;
   {
@@ -103,6 +117,7 @@ NewtonReport HybridSystem::solve(RegionFactor& record, PhaseClock& clock, const 
     return report;
   }
   run.target = std::max({options_.relative * run.now.norm, options_.absolute, run.now.rounding});
+  if (other && !run.converged()) begin_at(run, *other);
   fresh_ = made_from_.t == step_.t && made_from_.x.size() > 0;
   End end = End::kConverged;
   if (!run.converged()) {
