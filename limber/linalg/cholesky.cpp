@@ -49,11 +49,11 @@ void Cholesky::analyze(const BlockPattern& pattern, std::span<const Index> tail)
   ++backend_->stats.analyses;
 }
 
-void Cholesky::analyze_in_order(const BlockPattern& pattern, std::span<const Index> order) {
+void Cholesky::analyze_in_order(const BlockPattern& pattern, std::span<const Index> order, Index tail) {
   factored_ = false;
-  backend_->analyze_in_order(pattern, order);
+  backend_->analyze_in_order(pattern, order, tail);
   backend_->nodes = pattern.n;
-  backend_->tail_nodes = 0;
+  backend_->tail_nodes = tail;
   backend_->blocks = pattern.blocks();
   ++backend_->stats.analyses;
 }

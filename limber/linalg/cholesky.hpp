@@ -60,9 +60,9 @@ class Cholesky {
   Cholesky& operator=(Cholesky&&) noexcept;
 
   void analyze(const BlockPattern& pattern, std::span<const Index> tail = {});
-  // With a given order of elimination and no tail: no ordering is looked for. CHOLMOD finds its own all the
-  // same.
-  void analyze_in_order(const BlockPattern& pattern, std::span<const Index> order);
+  // With a given order of elimination, whose last `tail` nodes are the tail: no ordering is looked for.
+  // CHOLMOD finds its own for the others all the same.
+  void analyze_in_order(const BlockPattern& pattern, std::span<const Index> order, Index tail = 0);
   // Factors from now on in single precision (CholeskyOptions::single) or not; the analysis serves both.
   // CHOLMOD stays at double.
   void set_single(bool single);

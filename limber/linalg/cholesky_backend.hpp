@@ -19,9 +19,8 @@ class CholeskyBackend {
   virtual void analyze(const BlockPattern& pattern, std::span<const Index> tail,
                        const std::string& ordering) = 0;
   // A back end that cannot take an order finds one by itself.
-  virtual void analyze_in_order(const BlockPattern& pattern, std::span<const Index> order) {
-    static_cast<void>(order);
-    analyze(pattern, {}, "amd");
+  virtual void analyze_in_order(const BlockPattern& pattern, std::span<const Index> order, Index tail) {
+    analyze(pattern, order.last(static_cast<std::size_t>(tail)), "amd");
   }
   // Factors from now on in single precision; a back end that has none stays at double.
   virtual void set_single(bool) {}

@@ -190,7 +190,8 @@ Elimination eliminate(const BlockPattern& pattern, std::span<const Index> tail, 
   return metis.flops < amd.flops ? metis : amd;
 }
 
-Elimination eliminate_in_order(const BlockPattern& pattern, std::span<const Index> order, int block) {
+Elimination eliminate_in_order(const BlockPattern& pattern, std::span<const Index> order, Index tail,
+                               int block) {
   std::vector<char> seen(at(pattern.n), 0);
   for (const Index i : order)
     if (i < 0 || i >= pattern.n || std::exchange(seen[at(i)], 1))
@@ -202,6 +203,7 @@ Elimination eliminate_in_order(const BlockPattern& pattern, std::span<const Inde
                                                order.size(), pattern.n));
   Elimination e;
   e.ordering = "given";
+  e.tail = tail;
   set_order(e, {order.begin(), order.end()});
   find_parents(pattern, e);
   postorder_head(pattern, e);

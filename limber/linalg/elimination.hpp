@@ -26,10 +26,11 @@ struct Elimination {
 Elimination eliminate(const BlockPattern& pattern, std::span<const Index> tail, const std::string& ordering,
                       int block = 3);
 
-// The same with an order that is given: `order` holds every node once, in the order of elimination, and is
-// postordered only, which fills nothing more. For matrices whose pattern changes from step to step and whose
-// order is known from a larger one.
-Elimination eliminate_in_order(const BlockPattern& pattern, std::span<const Index> order, int block = 3);
+// The same with an order that is given: `order` holds every node once, in the order of elimination, the tail
+// at its end, and is postordered only, which fills nothing more. For matrices whose pattern or tail changes
+// from step to step and whose order is known from before.
+Elimination eliminate_in_order(const BlockPattern& pattern, std::span<const Index> order, Index tail,
+                               int block = 3);
 
 // Calls visit(k) for every neighbour k of `node`, itself excluded.
 template <class Visit>

@@ -34,7 +34,7 @@ void ScalarCholesky::analyze(const BlockPattern& pattern) {
 
 void ScalarCholesky::analyze_in_order(const BlockPattern& pattern, std::span<const Index> order) {
   factored_ = false;
-  backend_->analyze_in_order(pattern, order);
+  backend_->analyze_in_order(pattern, order, 0);
   backend_->nodes = pattern.n;
   backend_->blocks = pattern.blocks();
   ++backend_->stats.analyses;

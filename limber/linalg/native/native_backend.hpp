@@ -43,7 +43,7 @@ class NativeBackend final : public CholeskyBackend {
   }
   void analyze(const BlockPattern& pattern, std::span<const Index> tail,
                const std::string& ordering) override;
-  void analyze_in_order(const BlockPattern& pattern, std::span<const Index> order) override;
+  void analyze_in_order(const BlockPattern& pattern, std::span<const Index> order, Index tail) override;
   void set_single(bool single) override { single_ = single; }
   FactorStatus factor(const BlockMatrix& A) override;
   void carry(const BlockPattern& pattern, Index columns) override;

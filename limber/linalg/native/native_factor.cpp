@@ -32,8 +32,8 @@ void NativeBackend::analyze(const BlockPattern& pattern, std::span<const Index> 
   set_elimination(pattern, eliminate(pattern, tail, ordering, block_));
 }
 
-void NativeBackend::analyze_in_order(const BlockPattern& pattern, std::span<const Index> order) {
-  set_elimination(pattern, eliminate_in_order(pattern, order, block_));
+void NativeBackend::analyze_in_order(const BlockPattern& pattern, std::span<const Index> order, Index tail) {
+  set_elimination(pattern, eliminate_in_order(pattern, order, tail, block_));
 }
 
 void NativeBackend::carry(const BlockPattern& pattern, Index columns) {

@@ -1,6 +1,7 @@
 // Solves with many right-hand sides, and what solves with one and with many have in common.
 #include <limber/core/parallel.hpp>
 #include <limber/linalg/native/native_sweep.hpp>
+#include <limber/linalg/tall.hpp>
 
 #include <algorithm>
 
@@ -8,6 +9,7 @@ namespace limber::sparse {
 namespace {
 
 constexpr Eigen::Index kMostLanes = 32;  // right-hand sides of one sweep
+constexpr Eigen::Index kFewRows = 96;    // of a tail, whose product is not worth pieces
 
 }  // namespace
 
@@ -261,7 +263,20 @@ MatX NativeBackend::tail_factor() const {
 
 void NativeBackend::tail_schur(MatX& S) const {
   const MatX Ltt = tail_factor();
-  S.noalias() = Ltt * Ltt.transpose();
+  const Eigen::Index t = Ltt.rows();
+  if (t <= kFewRows) {
+    S.noalias() = Ltt * Ltt.transpose();
+    return;
+  }
+  // Column k of the transposed factor ends at row k.
+  const MatX U = Ltt.transpose();
+  S.resize(t, t);
+  for (Eigen::Index a = 0; a < t; a += kFewRows) {
+    const Eigen::Index width = std::min(kFewRows, t - a), rows = a + width;
+    S.block(a, a, t - a, width) = rows_product(U.block(0, a, rows, t - a), U.block(0, a, rows, width));
+  }
+  for (Eigen::Index c = 1; c < t; ++c)
+    for (Eigen::Index r = 0; r < c; ++r) S(r, c) = S(c, r);
 }
 
 }  // namespace limber::sparse

@@ -133,6 +133,9 @@ class Condense final : public Stepper {
     if (m->coupled.size() % 4 != 0 ||
         std::any_of(m->coupled.begin(), m->coupled.end(), [&](std::int64_t i) { return i < 0 || i >= n; }))
       return "\"coupled\" is not a list of nodes, four for each pair";
+    if (!std::is_sorted(m->tail.begin(), m->tail.end(), std::less_equal<>()) ||
+        (!m->tail.empty() && (m->tail.front() < 0 || m->tail.back() >= n)))
+      return "\"tail\" is not a list of nodes, ascending";
     const RegionFactor& factor = m->factor;
     if (factor.x.size() != 0 && factor.x.size() != 3 * n)
       return wrong_size("factor_x", factor.x.size(), 3 * n);
@@ -393,7 +396,8 @@ class Condense final : public Stepper {
       begin_stage(state, in, memory);
       expected_ = carried(model, state.x, in);
     }
-    system_.set_region(region, options_.exact, memory.coupled);
+    if (changed) memory.tail.clear();
+    system_.set_region(region, options_.exact, memory.coupled, memory.tail);
     switches_.exact_points += system_.exact_domains();
     switches_.firm_anchors += system_.firm();
     region_changed_ |= changed;
@@ -502,6 +506,7 @@ class Condense final : public Stepper {
       add(again, r);
     }
     memory.coupled = system_.coupled();
+    memory.tail = system_.tail();
     return r;
   }
 
@@ -588,6 +593,7 @@ class Condense final : public Stepper {
     report.extra["activated"] = switches_.activated;
     report.extra["deactivated"] = switches_.deactivated;
     report.extra["factorizations"] = solved.factorizations;
+    report.extra["tail_nodes"] = system_.solver().tail_nodes();
     report.extra["force_evaluations"] = solved.evaluations;
     if (options_.solver == RegionSolver::kPcg) report.extra["pcg_iterations"] = solved.pcg;
     if (switches_.full_space > 0) report.fallbacks["full_space"] = switches_.full_space;

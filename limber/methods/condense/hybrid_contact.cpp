@@ -8,6 +8,9 @@ namespace limber::condense {
 namespace {
 
 constexpr std::size_t kSparePairs = 2;  // how many times more pairs than needed a new pattern may have
+constexpr int kTailRings = 4;           // of surface nodes around those that touch
+constexpr double kTailFrom = 3;         // iterations that a factor costs, at least
+constexpr double kTailShare = 0.2;      // of a solve, that another factor of the tail may cost
 constexpr double kHybridMargin = 0.01;  // of the bodies' size: how far from obstacles nodes are looked at
 
 }  // namespace
@@ -193,6 +196,104 @@ void HybridSystem::collect_contact_blocks(bool exact) {
   };
   for (Index k = 0; k < full_nodes(); ++k) take(pattern_->col_begin[at(k)]);
   for (const Index b : pair_blocks_) take(b);
+}
+
+// The factor eliminates the nodes of `tail_` last, as far as they are full.
+void HybridSystem::take_tail() {
+  tail_place_.assign(full_nodes_.size(), -1);
+  made_from_ = {};
+  changed_.clear();
+  std::vector<Index> own;
+  for (const std::int64_t i : tail_)
+    if (const Index k = place_[static_cast<std::size_t>(i)]; k >= 0) {
+      tail_place_[at(k)] = static_cast<Index>(own.size());
+      own.push_back(k);
+    }
+  if (!own.empty() || solver_.tail_nodes() > 0) solver_.set_tail(*pattern_, own);
+}
+
+// Makes the nodes that have contact stiffness now, and those of the surface around them, the tail: not more
+// than what is worth it, and only where some are not in it.
+void HybridSystem::find_tail() {
+  std::vector<Index> touching;  // places in full_nodes_
+  for (const std::int64_t b : contact_block_) {
+    const Index row = pattern_->row[static_cast<std::size_t>(b)];
+    if (pattern_->col_begin[at(row)] == b) touching.push_back(row);
+  }
+  const auto missing = [&](Index k) { return tail_place_[at(k)] < 0; };
+  if (std::none_of(touching.begin(), touching.end(), missing)) return;
+  if (cost_.factor < kTailFrom * (cost_.solve + cost_.force + cost_.vectors)) return;
+  std::vector<std::uint8_t> in(full_nodes_.size(), 0);
+  for (const Index k : touching) in[at(k)] = 1;
+  std::vector<Index> front = touching, found = touching;
+  const auto worth_it = [&](std::size_t nodes) {
+    return tail_cost(static_cast<Index>(nodes)) < kTailShare * cost_.solve;
+  };
+  for (int ring = 0; ring < kTailRings; ++ring) {
+    std::vector<Index> next;
+    const auto look = [&](Index k) {
+      if (in[at(k)] || !on_surface_[at(full_nodes_[at(k)])]) return;
+      in[at(k)] = 1;
+      next.push_back(k);
+    };
+    for (const Index k : front) {
+      for (Index b = pattern_->rows.begin[at(k)]; b < pattern_->rows.begin[at(k) + 1]; ++b)
+        look(pattern_->rows.col[at(b)]);
+      for (Index b = pattern_->col_begin[at(k)] + 1; b < pattern_->col_begin[at(k) + 1]; ++b)
+        look(pattern_->row[at(b)]);
+    }
+    if (!worth_it(found.size() + next.size())) break;
+    found.insert(found.end(), next.begin(), next.end());
+    front = std::move(next);
+  }
+  if (!worth_it(found.size())) found.clear();
+  if (found.empty() && tail_.empty()) return;
+  std::sort(found.begin(), found.end());
+  tail_.clear();
+  for (const Index k : found) tail_.push_back(full_nodes_[at(k)]);
+  take_tail();
+  set_costs();
+}
+
+// What contacts add at the present unknowns takes the place of what they added when the factor was made, for
+// blocks of the tail.
+void HybridSystem::change_contacts(NewtonReport& report) {
+  if (solver_.tail_nodes() == 0) return;
+  collect_contact_blocks(made_from_.projected == 0);
+  std::vector<BorderedSolver::TailBlock> change;
+  const auto add = [&](std::span<const std::int64_t> blocks, std::span<const double> values, bool now) {
+    for (std::size_t k = 0; k < blocks.size(); ++k) {
+      const auto b = static_cast<Index>(blocks[k]);
+      const Index row = pattern_->row[at(b)];
+      const auto above = std::upper_bound(pattern_->col_begin.begin(), pattern_->col_begin.end(), b);
+      const auto col = static_cast<Index>(above - pattern_->col_begin.begin() - 1);
+      Index i = tail_place_[at(row)], j = tail_place_[at(col)];
+      if (i < 0 || j < 0) continue;
+      Mat3 value = Eigen::Map<const Mat3>(values.data() + 9 * k);
+      if (!now) value = -value;
+      if (now && !fresh_) {
+        const auto turn = [&](Index n) -> Mat3 {
+          return factor_R_[at(n)] * step_.skin->R[at(full_nodes_[at(n)])].transpose();
+        };
+        value = turn(row) * value * turn(col).transpose();
+      }
+      if (i < j) {
+        std::swap(i, j);
+        value.transposeInPlace();
+      }
+      change.push_back({i, j, value});
+    }
+  };
+  if (!fresh_ || contact_block_ != made_from_.contact_block || contact_value_ != made_from_.contact_value) {
+    add(made_from_.contact_block, made_from_.contact_value, false);
+    add(contact_block_, contact_value_, true);
+  }
+  const auto same = [](const BorderedSolver::TailBlock& a, const BorderedSolver::TailBlock& b) {
+    return a.i == b.i && a.j == b.j && a.value == b.value;
+  };
+  if (std::equal(change.begin(), change.end(), changed_.begin(), changed_.end(), same)) return;
+  if (!solver_.change_tail(change)) ++report.fallbacks["contacts_as_factored"];
+  changed_ = std::move(change);
 }
 
 void HybridSystem::add_contact_blocks(std::span<const std::int64_t> blocks, std::span<const double> values) {

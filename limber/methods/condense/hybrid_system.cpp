@@ -1,5 +1,6 @@
 #include <limber/methods/condense/hybrid_system.hpp>
 
+#include <limber/contact/surface_nodes.hpp>
 #include <limber/linalg/dense.hpp>
 #include <limber/linalg/tall.hpp>
 
@@ -37,6 +38,8 @@ HybridSystem::HybridSystem(const Model& model, const Skeleton& skeleton, const S
                                                    options.frictionless ? 0.0 : model.scene->contact.friction,
                                                    options.contact_damping, options.slip_speed, true});
   body_force_ = VecX::Zero(bodies_ ? 3 * model.nodes() : 0);
+  on_surface_.assign(at(model.nodes()), 0);
+  for (const Index i : surface_nodes(model.mesh).nodes) on_surface_[at(i)] = 1;
 }
 
 // W^T K W of cubature points at rest; without those in `active`, if it is given.
@@ -109,13 +112,15 @@ MatX HybridSystem::missing_stiffness() const {
 }
 
 void HybridSystem::set_region(const std::vector<std::uint8_t>& wanted, bool exact,
-                              const std::vector<std::int64_t>& coupled) {
+                              const std::vector<std::int64_t>& coupled,
+                              const std::vector<std::int64_t>& tail) {
   const Index n = model_.nodes();
   std::vector<std::uint8_t> full = wanted;
   for (Index i = 0; i < n; ++i)
     if (skeleton_.bone_of_node[at(i)] >= 0) full[at(i)] = 0;
-  if (ready_ && full == full_ && exact == exact_ && coupled == coupled_) return;
+  if (ready_ && full == full_ && exact == exact_ && coupled == coupled_ && tail == tail_) return;
   coupled_ = coupled;
+  tail_ = tail;
   full_ = std::move(full);
   exact_ = exact;
   ready_ = true;
@@ -268,8 +273,8 @@ void HybridSystem::make_pattern() {
   pattern_ = std::make_shared<const BlockPattern>(make_block_pattern(std::move(col_begin), std::move(row)));
   matrix_.K = BlockMatrix(pattern_);
   contact_matrix_ = BlockMatrix();
-  made_from_ = {};
   solver_.analyze(*pattern_);
+  take_tail();
   if (points_)
     for (const Index i : points_->nodes) point_nodes_.push_back(i);
 }

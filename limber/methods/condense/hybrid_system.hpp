@@ -87,9 +87,10 @@ class HybridSystem {
   // 1 for nodes that are in full space; those fixed to bones are not, whatever it says. `exact`: all elements
   // of T_s instead of cubature points; so in any case in domains where a region leaves too few points for
   // their columns. `coupled`: pairs of contacts that the matrix has blocks for, as far as
-  // they are full. Nothing is made anew where nothing changes.
+  // they are full. `tail`: nodes that the factor eliminates last (see change_contacts). Nothing is made
+  // anew where nothing changes.
   void set_region(const std::vector<std::uint8_t>& full, bool exact,
-                  const std::vector<std::int64_t>& coupled = {});
+                  const std::vector<std::int64_t>& coupled = {}, const std::vector<std::int64_t>& tail = {});
   const std::vector<std::uint8_t>& full() const { return full_; }
   bool all_full() const { return subspace_nodes_ == 0; }
   Index full_nodes() const { return static_cast<Index>(full_nodes_.size()); }
@@ -129,6 +130,7 @@ class HybridSystem {
   // x1, and says so.
   bool couple_pairs(const VecX& x0, const VecX& x1);
   const std::vector<std::int64_t>& coupled() const { return coupled_; }
+  const std::vector<std::int64_t>& tail() const { return tail_; }
 
   struct Point {
     double energy = 0, scale = 0;  // [J]
@@ -192,12 +194,16 @@ class HybridSystem {
   void add_contact_blocks(std::span<const std::int64_t> blocks, std::span<const double> values);
 
   void set_costs();
+  static double tail_cost(Index nodes);
   bool small_region() const;
   bool fits_pattern(const RegionFactor& record) const;
   bool keep_factor(Run& run);
   bool recall(Run& run);
   bool make_factor(Run& run);
   void couple_present(Run& run);
+  void take_tail();
+  void find_tail();
+  void change_contacts(NewtonReport& report);
   void precondition(VecX& z) const;
   void begin_at(Run& run, const HybridStart& other);
   bool drop_fading(Run& run);
@@ -278,6 +284,11 @@ class HybridSystem {
   RegionFactor made_from_;
   std::vector<Mat3> factor_R_;  // of the full nodes, in the pose that it was made in
   bool fresh_ = false;          // it was made in the pose of this step
+  // Nodes that touch are the factor's tail: what contacts add is changed in it between two factors.
+  std::vector<std::int64_t> tail_;                  // ascending
+  std::vector<Index> tail_place_;                   // of the full nodes: where they are in it, or -1
+  std::vector<std::uint8_t> on_surface_;            // of all nodes
+  std::vector<BorderedSolver::TailBlock> changed_;  // what was added to the kept factor
   struct Costs {
     double assemble = 0, force = 0, factor = 0, exact_factor = 0, solve = 0, multiply = 0, vectors = 0;
   } cost_;

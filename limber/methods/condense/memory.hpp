@@ -43,6 +43,7 @@ struct CondenseMemory {
   VecX local_velocity;                // 3n: rate of the displacement in the skinned frame [m/s]; empty: q's
   double speed = 0, change = 0;       // of that: means over the full nodes [m/s, m/s^2]
   std::vector<std::int64_t> coupled;  // what contacts between bodies added to the pattern, four nodes a pair
+  std::vector<std::int64_t> tail;     // nodes that the region's factor eliminates last: those that touch
   RegionFactor factor;
 
   template <class M, class Visitor>
@@ -60,6 +61,7 @@ struct CondenseMemory {
     visitor("speed", m.speed);
     visitor("change", m.change);
     visitor("coupled", m.coupled);
+    visitor("tail", m.tail);
     visitor("factor_x", m.factor.x);
     visitor("factor_t", m.factor.t);
     visitor("factor_joints", m.factor.joints);

@@ -5,10 +5,11 @@
 //   pcg      conjugate gradients on that matrix, preconditioned by a factor that is kept
 //   l-bfgs   the kept factor instead of the matrix, corrected by L-BFGS; a new one where that looks cheaper
 //
-// A kept factor serves as long as the region stays, over steps. It turns with the skeleton: with R of its own
-// pose and R' of this one, K' is taken for Q K Q^T, Q = R' R^T node by node; coordinates of the subspace are
-// in the turning frames already. "Cheaper" is judged by operation and iteration counts, never by a clock, so
-// that a run is the same bits however busy the machine is.
+// A kept factor serves as long as the region stays, over steps. Nodes that touch something are eliminated
+// last, so that the stiffness of their contacts is always the present one (change_contacts). It turns with
+// the skeleton: with R of its own pose and R' of this one, K' is taken for Q K Q^T, Q = R' R^T node by node;
+// coordinates of the subspace are in the turning frames already. "Cheaper" is judged by operation and
+// iteration counts, never by a clock, so that a run is the same bits however busy the machine is.
 #include <limber/linalg/lbfgs.hpp>
 #include <limber/linalg/line_search.hpp>
 #include <limber/linalg/pcg.hpp>
@@ -78,10 +79,16 @@ void HybridSystem::set_costs() {
     const CholeskyStats& stats = solver_.stats();
     cost_.exact_factor = stats.flops / 45e9 + (5.5e-9 + 0.5e-9 * r) * stats.nnz;
     cost_.factor = stats.flops / 85e9 + (3.5e-9 + 0.3e-9 * r) * stats.nnz;
-    cost_.solve = 0.9e-9 * stats.nnz;
+    cost_.solve = 0.9e-9 * stats.nnz + tail_cost(solver_.tail_nodes());
   }
   cost_.multiply = 9e-9 * static_cast<double>(pattern_->blocks()) + 1e-9 * 6 * nodes * r;
   cost_.vectors = 80e-9 * 3 * nodes;
+}
+
+// Of another factor of the tail alone.
+double HybridSystem::tail_cost(Index nodes) {
+  const double rows = 3.0 * nodes;
+  return rows * rows * rows / 3 / 45e9;
 }
 
 bool HybridSystem::small_region() const {
@@ -263,6 +270,7 @@ bool HybridSystem::direct_direction(Run& run, VecX& d) {
     {
       auto phase = run.clock.phase("factor");
       ++run.report.factorizations;
+      changed_.clear();
       if (!solver_.factor(matrix_.K, matrix_.C, matrix_.D)) {
         ++run.report.fallbacks[name_of_failure(projected)];
         continue;
@@ -291,6 +299,7 @@ bool HybridSystem::pcg_direction(Run& run, VecX& d) {
         step_cost_ += cost_.assemble;
       }
       auto phase = run.clock.phase("solve");
+      change_contacts(run.report);
       VecX head, y;
       const Product product = [&](const VecX& p, VecX& out) {
         head = p.head(nf);
@@ -345,6 +354,7 @@ HybridSystem::End HybridSystem::lbfgs(Run& run) {
     if (!renew) {
       {
         auto phase = run.clock.phase("solve");
+        change_contacts(run.report);
         d = -before;
         pairs.apply(d, [&](VecX& z) { precondition(z); });
       }
@@ -403,6 +413,7 @@ bool HybridSystem::recall(Run& run) {
       matrix_.D.size() == static_cast<Eigen::Index>(record.contact_reduced.size()))
     matrix_.D += Eigen::Map<const MatX>(record.contact_reduced.data(), matrix_.D.rows(), matrix_.D.cols());
   made_from_ = {};
+  changed_.clear();
   if (!solver_.factor_coarsely(matrix_.K, matrix_.C, matrix_.D)) return false;
   factor_R_.clear();
   for (const Index i : full_nodes_) factor_R_.push_back(skin.R[at(i)]);
@@ -428,9 +439,11 @@ bool HybridSystem::make_factor(Run& run) {
       auto phase = run.clock.phase("assemble");
       assemble(projected);
     }
+    find_tail();
     auto phase = run.clock.phase("factor");
     ++run.report.factorizations;
     step_cost_ += cost_.assemble + cost_.factor;
+    changed_.clear();
     const bool positive = solver_.factor_coarsely(matrix_.K, matrix_.C, matrix_.D);
     if (!solver_.in_single()) ++run.report.fallbacks["double_precision"];
     if (!positive) {

@@ -39,6 +39,63 @@ TEST(Bordered, EqualsDense) {
   }
 }
 
+// Nodes that are eliminated last: the same solutions, and another block of theirs without another factor.
+TEST(Bordered, TailChangesWithoutAFactor) {
+  const BlockMatrix K = test::random_spd(test::random_pattern(60, 150, 3), 4);
+  for (const Index columns : {0, 7})
+    for (const Index nodes : {1, 4, 40}) {  // the last one above kFewRows of the product that makes S
+      const MatX C = 0.3 * MatX::Random(180, columns), D = 40 * MatX::Identity(columns, columns);
+      const VecX f = VecX::Random(180), g = VecX::Random(columns);
+      std::vector<Index> tail;
+      for (Index k = 0; k < nodes; ++k) tail.push_back((7 * k + 5) % 60);
+      MatX A(180 + columns, 180 + columns);
+      A << test::dense(K), C, C.transpose(), D;
+      VecX b(180 + columns);
+      b << f, g;
+      for (const bool coarse : {false, true}) {
+        BorderedSolver solver;
+        solver.analyze(*K.pattern);
+        solver.set_tail(*K.pattern, tail);
+        EXPECT_EQ(solver.tail_nodes(), nodes);
+        const auto expect_solves = [&](const MatX& matrix, const char* what) {
+          VecX u, q, x(180 + columns);
+          solver.solve(f, g, u, q);
+          x << u, q;
+          EXPECT_LT((matrix * x - b).norm(), (coarse ? 1e-5 : 1e-12) * b.norm())
+              << what << ", " << nodes << " nodes, " << columns << " columns, coarse " << coarse;
+        };
+        ASSERT_TRUE(coarse ? solver.factor_coarsely(K, C, D) : solver.factor(K, C, D));
+        expect_solves(A, "as factored");
+        // Blocks of the diagonal, and one of two nodes that the pattern need not have.
+        std::vector<BorderedSolver::TailBlock> change;
+        MatX other = A;
+        for (Index k = 0; k < nodes; k += 3) {
+          const Vec3 n = Vec3::Random();
+          change.push_back({k, k, 30 * n * n.transpose()});
+          other.block<3, 3>(3 * tail[at(k)], 3 * tail[at(k)]) += change.back().value;
+        }
+        if (nodes > 1) {
+          change.push_back({1, 0, 0.2 * Mat3::Random()});
+          other.block<3, 3>(3 * tail[1], 3 * tail[0]) += change.back().value;
+          other.block<3, 3>(3 * tail[0], 3 * tail[1]) += change.back().value.transpose();
+        }
+        ASSERT_TRUE(solver.change_tail(change));
+        expect_solves(other, "changed");
+        // Of the factored matrix, not of the changed one; and one that cannot be.
+        change.resize(1);
+        MatX first = A;
+        first.block<3, 3>(3 * tail[0], 3 * tail[0]) += change[0].value;
+        ASSERT_TRUE(solver.change_tail(change));
+        expect_solves(first, "changed again");
+        change[0].value = -1e3 * Mat3::Identity();
+        EXPECT_FALSE(solver.change_tail(change));
+        expect_solves(A, "refused");
+        ASSERT_TRUE(solver.change_tail({}));
+        expect_solves(A, "as factored");
+      }
+    }
+}
+
 TEST(Bordered, BorderAlone) {
   const MatX D = 3 * MatX::Identity(5, 5);
   BorderedSolver solver;
