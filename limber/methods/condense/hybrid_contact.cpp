@@ -1,5 +1,6 @@
 // Contacts in the hybrid energy: with obstacles, between bodies, and those that training knows. Which pairs
 // have an energy, where the matrix has blocks for them, and what they add to it.
+#include <limber/linalg/elimination.hpp>
 #include <limber/methods/condense/hybrid_system.hpp>
 
 #include <algorithm>
@@ -212,41 +213,44 @@ void HybridSystem::take_tail() {
   if (!own.empty() || solver_.tail_nodes() > 0) solver_.set_tail(*pattern_, own);
 }
 
-// Makes the nodes that have contact stiffness now, and those of the surface around them, the tail: not more
-// than what is worth it, and only where some are not in it.
+// Makes the nodes that have contact stiffness now the tail, where some of them are not in it; with them those
+// that are in it already, as contacts come back, and those of the surface around, as they spread: as many as
+// are worth it.
 void HybridSystem::find_tail() {
   std::vector<Index> touching;  // places in full_nodes_
   for (const std::int64_t b : contact_block_) {
     const Index row = pattern_->row[static_cast<std::size_t>(b)];
     if (pattern_->col_begin[at(row)] == b) touching.push_back(row);
   }
-  const auto missing = [&](Index k) { return tail_place_[at(k)] < 0; };
-  if (std::none_of(touching.begin(), touching.end(), missing)) return;
+  const auto in_tail = [&](Index k) { return tail_place_[at(k)] >= 0; };
+  if (std::all_of(touching.begin(), touching.end(), in_tail)) return;
   if (cost_.factor < kTailFrom * (cost_.solve + cost_.force + cost_.vectors)) return;
   std::vector<std::uint8_t> in(full_nodes_.size(), 0);
-  for (const Index k : touching) in[at(k)] = 1;
-  std::vector<Index> front = touching, found = touching;
-  const auto worth_it = [&](std::size_t nodes) {
-    return tail_cost(static_cast<Index>(nodes)) < kTailShare * cost_.solve;
+  std::vector<Index> found;
+  const auto take = [&](const std::vector<Index>& more) {
+    if (tail_cost(static_cast<Index>(found.size() + more.size())) > kTailShare * cost_.solve) return false;
+    for (const Index k : more) in[at(k)] = 1;
+    found.insert(found.end(), more.begin(), more.end());
+    return true;
   };
-  for (int ring = 0; ring < kTailRings; ++ring) {
-    std::vector<Index> next;
-    const auto look = [&](Index k) {
-      if (in[at(k)] || !on_surface_[at(full_nodes_[at(k)])]) return;
-      in[at(k)] = 1;
-      next.push_back(k);
-    };
-    for (const Index k : front) {
-      for (Index b = pattern_->rows.begin[at(k)]; b < pattern_->rows.begin[at(k) + 1]; ++b)
-        look(pattern_->rows.col[at(b)]);
-      for (Index b = pattern_->col_begin[at(k)] + 1; b < pattern_->col_begin[at(k) + 1]; ++b)
-        look(pattern_->row[at(b)]);
+  if (take(touching)) {
+    std::vector<Index> before;
+    for (Index k = 0; k < full_nodes(); ++k)
+      if (in_tail(k) && !in[at(k)]) before.push_back(k);
+    take(before);
+    std::vector<Index> ring = touching;
+    for (int r = 0; r < kTailRings; ++r) {
+      std::vector<Index> next;
+      for (const Index k : ring)
+        sparse::for_neighbours(*pattern_, k, [&](Index i) {
+          if (!in[at(i)] && on_surface_[at(full_nodes_[at(i)])]) next.push_back(i);
+        });
+      std::sort(next.begin(), next.end());
+      next.erase(std::unique(next.begin(), next.end()), next.end());
+      if (!take(next)) break;
+      ring = std::move(next);
     }
-    if (!worth_it(found.size() + next.size())) break;
-    found.insert(found.end(), next.begin(), next.end());
-    front = std::move(next);
   }
-  if (!worth_it(found.size())) found.clear();
   if (found.empty() && tail_.empty()) return;
   std::sort(found.begin(), found.end());
   tail_.clear();
