@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct RenderOptions {
-  std::string folder, output, frame = "last", size = "1280x720", look = "light", range;
+  std::string folder, output, frame = "last", size = "1280x720", look = "light", range, beside;
   view::PictureOptions picture;
   view::FilmOptions film;
 };
@@ -73,6 +73,7 @@ int render(RenderOptions o) {
       throw Error(ErrorKind::kUsage, fmt::format("--range {}: expected LOW,HIGH", o.range));
     o.picture.range = {low, high};
   }
+  if (!o.beside.empty()) o.picture.beside = view::extent(ReplayReader(view::find_recording(o.beside)));
   const fs::path out(o.output);
   const std::string ending = out.extension().string();
   if (ending == ".png") {
@@ -118,6 +119,9 @@ void add_render_command(CLI::App& app, std::function<int()>& action) {
   command->add_option("--clip", o->picture.clip, "Cut away what lies beyond, e.g. x:0.5");
   command->add_flag("--follow", o->picture.follow,
                     "The camera frames the body as it is, not all that it will do");
+  command->add_option("--beside", o->beside,
+                      "Another run: the camera frames what both do, for pictures side by side");
+  command->add_option("--title", o->picture.title, "Text in the upper left corner");
   command->add_flag("--edges", o->picture.edges, "Draw the edges of the elements");
   command->add_flag("!--no-contours", o->picture.contours, "No lines of equal value");
   command->add_flag("!--no-marks", o->picture.marks, "No dynamic nodes and pins");

@@ -228,12 +228,11 @@ Painter::Painter(const ReplayReader& reader, const PictureOptions& options)
   find_range();
 }
 
-void Painter::find_extent() {
-  stage_ = std::make_unique<Stage>();
+std::pair<Vec3, Vec3> extent(const ReplayReader& reader) {
   Vec3 low = Vec3::Constant(std::numeric_limits<double>::max()), high = -low;
-  const Index stride = std::max(1, reader_.frame_count() / 40);
+  const Index stride = std::max(1, reader.frame_count() / 40);
   auto include = [&](Index i) {
-    const ReplayFrame f = reader_.frame(i);
+    const ReplayFrame f = reader.frame(i);
     for (std::size_t k = 0; k < f.x.size(); ++k)
       if (std::isfinite(f.x[k])) {
         const auto d = static_cast<Eigen::Index>(k % 3);
@@ -241,8 +240,18 @@ void Painter::find_extent() {
         high[d] = std::max(high[d], double(f.x[k]));
       }
   };
-  for (Index i = 0; i < reader_.frame_count(); i += stride) include(i);
-  include(reader_.frame_count() - 1);
+  for (Index i = 0; i < reader.frame_count(); i += stride) include(i);
+  include(reader.frame_count() - 1);
+  return {low, high};
+}
+
+void Painter::find_extent() {
+  stage_ = std::make_unique<Stage>();
+  auto [low, high] = extent(reader_);
+  if (options_.beside) {
+    low = low.cwiseMin(options_.beside->first);
+    high = high.cwiseMax(options_.beside->second);
+  }
   Stage& s = *stage_;
   s.low = low;
   s.high = high;
@@ -488,6 +497,10 @@ Image Painter::paint(Index index) {
   Image image = render(out, paints, camera, floors, lighting(options_.dark), options_.width, options_.height,
                        options_.samples);
   if (options_.legend) add_legend(image, frame);
+  if (!options_.title.empty()) {
+    const double s = std::max(0.6, image.height / 720.0);
+    draw_text(image, 20 * s, 36 * s, 16 * s, options_.title, from_hex(options_.dark ? 0xe8edf2 : 0x1b222b));
+  }
   return image;
 }
 

@@ -22,7 +22,14 @@ struct PictureOptions {
   bool edges = false, contours = true, marks = true, obstacles = true, floor = true, legend = true;
   int samples = 3;      // per pixel and direction
   bool follow = false;  // the camera frames what is shown, not the box that the run stays in
+  // A box that the picture has room for besides that of the run, so that pictures of several runs can stand
+  // side by side [m].
+  std::optional<std::pair<Vec3, Vec3>> beside;
+  std::string title;  // in the upper left corner
 };
+
+// The box that a run stays in [m].
+std::pair<Vec3, Vec3> extent(const ReplayReader& reader);
 
 class Painter {
  public:

@@ -31,6 +31,23 @@ class Pictures(CommandTest):
                 self.assertLess(differs.mean(), 0.005,
                                 f"docs/images/{name}.png is not what its commands draw: bin/gallery {name}, and look at it")
 
+    def test_runs_side_by_side(self):
+        """Runs that go differently far are drawn at the same scale, each with its title."""
+        self.limber("run", self.scene(gravity=[0, -1, 0]), "-o", "little", "-q")
+        self.limber("run", self.scene("far", gravity=[0, -30, 0]), "-o", "far", "-q")
+
+        def first_frame(run, *options):
+            self.limber("render", run, "-o", "p.png", "--size", "300x200", "--frame", "0", "--color", "plain", "--no-legend",
+                        *options)
+            return pixels(self.folder / "p.png")
+
+        alone = first_frame("little")
+        self.assertGreater((alone != first_frame("far")).mean(), 0.01)
+        self.assertTrue((first_frame("little", "--beside", "far") == first_frame("far", "--beside", "little")).all())
+        titled = (first_frame("little", "--title", "little") != alone).any(axis=2)
+        self.assertTrue(titled[:30, :100].any())
+        self.assertFalse(titled[30:].any())
+
 
 if __name__ == "__main__":
     unittest.main()
