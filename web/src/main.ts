@@ -20,7 +20,12 @@ function message(title: string, ...paragraphs: string[]) {
 function notice(text: string, plain = false) {
   const host = byId("notices");
   for (const old of host.children) if (old.firstElementChild?.textContent === text) return;
-  const box = el("div", { class: plain ? "notice plain" : "notice" }, el("span", {}, text));
+  // What is not a warning is one line, the whole of it at a click, and the last two stay: they must not hide the body.
+  if (plain) [...host.querySelectorAll(".plain")].slice(0, -1).forEach((old) => old.remove());
+  const words = plain
+    ? el("span", { title: text, click: () => box.classList.toggle("open") }, text)
+    : el("span", {}, text);
+  const box = el("div", { class: plain ? "notice plain" : "notice" }, words);
   box.append(el("button", { type: "button", "aria-label": "Dismiss", click: () => box.remove() }, "×"));
   host.append(box);
 }
