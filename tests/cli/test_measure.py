@@ -161,6 +161,32 @@ class Measure(CommandTest):
             self.close(vector(last, "joint_force/top"), [0, 2 * mass * G, 0], 1e-9)
             self.close(vector(last, "joint_force/middle"), [0, mass * G, 0], 1e-9)
 
+    def test_flesh_on_bones_tells_what_is_drawn_along_it(self):
+        # A ball is pressed into a capsule on a bone and drawn along it: normal force and friction are those of `implicit` where
+        # all nodes are in full space, about the same where some are, and the bone holds against both.
+        told = {}
+        for name, method in {
+            "implicit": {"type": "implicit", "integrator": "quasistatic"},
+            "full": {"type": "condense", "full": [{"nodes": "all"}], "poses": 2, "linear_modes": 6},
+            "condense": {"type": "condense", "radius": 0.2, "poses": 2, "modes": 8, "linear_modes": 12},
+        }.items():
+            run = self.run_scene({
+                "time": {"step": 0.05, "end": 0.4}, "gravity": [0, 0, 0], "method": method,
+                "bodies": [{"mesh": {"shape": "capsule", "radius": 0.12, "length": 0.4, "edge": 0.05}, "material": {"young": 1e5}}],
+                "bones": [{"name": "core", "head": [0, 0, -0.2], "tail": [0, 0, 0.2], "radius": 0.07,
+                           "motion": [{"t": 0}, {"t": 0.4, "rotation": [0, 0, 0.01]}]}],
+                "obstacles": [{"name": "ball", "shape": "sphere", "point": [0.2, 0, -0.05], "radius": 0.1, "friction": 0.3,
+                               "interpolation": "linear",
+                               "motion": [{"t": 0}, {"t": 0.2, "translation": [-0.02, 0, 0]}, {"t": 0.4, "translation": [-0.02, 0, 0.05]}]}],
+                "output": {"fields": ["reaction", "contact_force"]}}, name)[-1]
+            told[name] = vector(run, "contact_force/ball")
+            if name != "condense":
+                self.close(vector(run, "reaction/core"), [-f for f in told[name]], 3e-3)
+        full = told["implicit"]
+        self.assertGreater(abs(full[2]), 0.2 * abs(full[0]))  # it is drawn along
+        self.close(told["full"], full, 1e-5)
+        self.close(told["condense"], full, 0.1)
+
     def test_a_link_that_swings_is_held_against_weight_and_spin(self):
         # Let go from the horizontal, a rod turns with 3/2 g / L about its end: its middle falls with 3/4 g, and the pin
         # carries a quarter of the weight.

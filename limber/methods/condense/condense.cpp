@@ -91,6 +91,12 @@ class Condense final : public Stepper {
     return report;
   }
 
+  // Those of the last step; before one they are springs without friction.
+  StepForces forces(const Model&, const State&) const override {
+    return {options_.dynamics, contact_forces_.has_value(),
+            contact_forces_ ? *contact_forces_ : std::vector<ContactForce>()};
+  }
+
   MethodFields fields(const Model& model, const State& state) const override {
     MethodFields f;
     if (links_) f = link_fields(*model.articulation, links_->outcome());
@@ -259,6 +265,7 @@ class Condense final : public Stepper {
       keep_solution(x, memory);
     }
     finish(model, in, state, memory);
+    contact_forces_ = system_.contact_forces();
     if (const BodyContact* bodies = system_.bodies())
       tunnelled_.insert(tunnelled_.end(), bodies->tunnelled().begin(), bodies->tunnelled().end());
     return true;
@@ -647,6 +654,7 @@ class Condense final : public Stepper {
   bool pose_moves_ = false, region_changed_ = false, first_step_ = false;
   VecX guess_, guess_q_;
   std::vector<Index> tunnelled_;
+  std::optional<std::vector<ContactForce>> contact_forces_;  // of the last step
   struct Switches {
     int full_space = 0, exact_points = 0, firm_anchors = 0, activated = 0, deactivated = 0;
   } switches_;

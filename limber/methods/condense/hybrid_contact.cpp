@@ -50,6 +50,18 @@ bool HybridSystem::revise_friction() {
   return all.change > 0.01 * all.sum;
 }
 
+std::vector<ContactForce> HybridSystem::contact_forces() {
+  std::vector<ContactForce> out;
+  if (contact_) contact_->list_forces(xf_, out);
+  for (ContactForce& f : out) f.node = full_nodes_[at(f.node)];
+  if (pair_nodes_.empty()) return out;
+  bodies_->add_force(x_, body_force_);
+  for (Index i = 0; i < model_.nodes(); ++i)
+    if (!node(body_force_, i).isZero(0)) out.push_back({i, -1, node(body_force_, i)});
+  body_force_.setZero();
+  return out;
+}
+
 // What training knows is left to its points where the subspace is alone with it; beside full nodes all of it
 // is as new.
 bool HybridSystem::in_subspace(const BodyContact::Pair& pair, const std::vector<std::uint8_t>& region) const {

@@ -116,7 +116,8 @@ class HybridSystem {
   // Contacts of the full nodes: the step begins at t0 with nodes at x0 and ends at t; g: effective time step.
   // c: with g the velocity, (x - c)/g.
   void pose_contact(const VecX& x0, double t0, double t, const VecX& c, double g);
-  bool revise_friction();  // true: solve again
+  bool revise_friction();                      // true: solve again
+  std::vector<ContactForce> contact_forces();  // at the present unknowns, of all nodes, for output
 
   // Contacts of bodies with each other and themselves (null: not asked for). pose() once a step; the others
   // look at all nodes. Pairs whose nodes are all full, or fixed to bones, have an energy.
