@@ -55,6 +55,13 @@ double number_in(const json& request, const char* key) {
   return value.get<double>();
 }
 
+std::int64_t id_in(const json& request) {
+  const double id = number_in(request, "id");
+  if (id != std::floor(id) || std::abs(id) > 1e15)
+    refuse_request(fmt::format("\"id\": expected a whole number, found {}", request["id"].dump()));
+  return static_cast<std::int64_t>(id);
+}
+
 Vec3 vector_in(const json& request, const char* key) {
   const json& value = member_in(request, key);
   const bool fits =
@@ -145,6 +152,8 @@ class LiveSession::Worker {
       const std::lock_guard lock(mutex_);
       if (requests_.size() >= kMostRequests)
         throw Error(ErrorKind::kUsage, "too many requests wait; the simulation is busy");
+      // Its hand may move before the simulation comes to it.
+      if (what == "grab") wishes_.try_emplace(id_in(request));
       requests_.push_back({request, {}});
       answer = requests_.back().answer.get_future();
     }
@@ -272,7 +281,12 @@ class LiveSession::Worker {
     } else if (what == "describe") {
       return describe();
     } else if (what == "grab") {
-      return grab(request);
+      try {
+        return grab(request);
+      } catch (...) {
+        forget_moves(id_in(request));
+        throw;
+      }
     } else if (what == "release") {
       release(request);
     } else if (what == "set") {
@@ -303,7 +317,7 @@ class LiveSession::Worker {
 
   json grab(const json& request) {
     if (grips_.size() >= kMostGrips) refuse_request(fmt::format("at most {} hands", kMostGrips));
-    const auto id = static_cast<std::int64_t>(number_in(request, "id"));
+    const std::int64_t id = id_in(request);
     if (grips_.contains(id)) refuse_request(fmt::format("hand {} holds already", id));
     const double strength = request.contains("strength") ? number_in(request, "strength") : 1.0;
     if (!(strength > 0 && strength <= 1))
@@ -340,17 +354,24 @@ class LiveSession::Worker {
     grip.force = simulation_->add_force(std::move(force));
     if (grip.force != first_force() + forces_.size() - 1) refuse_request("a force has come from elsewhere");
     grips_[id] = grip;
+    const std::lock_guard lock(mutex_);
+    wishes_.try_emplace(id);
     return {{"ok", true}, {"stiffness", grip.stiffness}, {"nodes", patch.nodes.size()}};
   }
 
   std::size_t first_force() const { return scene_->forces.size(); }
 
   void release(const json& request) {
-    const auto id = static_cast<std::int64_t>(number_in(request, "id"));
+    const std::int64_t id = id_in(request);
     const auto found = grips_.find(id);
     if (found == grips_.end()) refuse_request(fmt::format("hand {} holds nothing", id));
     simulation_->release(found->second.force);
     grips_.erase(found);
+    forget_moves(id);
+  }
+
+  void forget_moves(std::int64_t id) {
+    if (grips_.contains(id)) return;
     const std::lock_guard lock(mutex_);
     wishes_.erase(id);
   }
@@ -417,11 +438,11 @@ class LiveSession::Worker {
   }
 
   std::string note_move(const json& request) {
-    const auto id = static_cast<std::int64_t>(number_in(request, "id"));
+    const std::int64_t id = id_in(request);
     const Wish wish{vector_in(request, "by"), request.contains("mark") ? number_in(request, "mark") : 0};
     const std::lock_guard lock(mutex_);
-    if (wishes_.size() >= kMostGrips && !wishes_.contains(id)) refuse_request("too many hands");
-    wishes_[id] = wish;
+    // One that comes after its hand has let go is late, and nothing.
+    if (const auto found = wishes_.find(id); found != wishes_.end()) found->second = wish;
     return "{\"ok\": true}";
   }
 
@@ -551,7 +572,7 @@ class LiveSession::Worker {
   mutable std::mutex mutex_;
   std::condition_variable wake_, published_;
   std::deque<Request> requests_;
-  std::map<std::int64_t, Wish> wishes_;
+  std::map<std::int64_t, Wish> wishes_;  // of hands that hold or are about to
   std::shared_ptr<const std::string> shape_;
   std::shared_ptr<const Frame> frame_;
   LiveClock::time_point asked_ = LiveClock::now(), shown_;

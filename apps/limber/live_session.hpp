@@ -27,7 +27,8 @@ class LiveSession {
   //   {"do": "play" | "pause" | "step" | "reset" | "describe"}
   //   {"do": "speed", "value": 0.5}
   //   {"do": "grab", "id": 1, "node": 17, "strength": 1}      begins to pull at what is around the node
-  //   {"do": "move", "id": 1, "by": [x, y, z], "mark": 3}     since then [m]; answered at once
+  //   {"do": "move", "id": 1, "by": [x, y, z], "mark": 3}     since then [m]; answered at once. A hand that
+  //       holds nothing moves nothing
   //   {"do": "release", "id": 1}
   //   {"do": "set", "path": "/gravity", "value": [0, 0, 0]}   as an event of the scene
   //   {"do": "drop", "shape": "ball", "size": 0.2, "above": [x, y, z]}

@@ -154,6 +154,27 @@ class Live(CommandTest):
         self.assertEqual(status, 400)
         self.assertIn(b"fall through", text)
 
+    def test_movements_of_hands_that_hold_nothing_are_forgotten(self):
+        page = self.live(self.scene(base=HELD), "--paused")
+        page.steps(1)
+        for k in range(20):
+            page.do("move", id=100 + k, by=[0.1, 0, 0])
+        page.do("grab", id=1, node=80)
+        page.do("move", id=1, by=[0, 0.01, 0])
+        page.steps(1)
+        self.assertGreater(page.frame()[0]["grips"][0]["force"], 0)
+        page.do("release", id=1)
+        page.do("move", id=1, by=[0, 0.5, 0])  # late
+        page.do("grab", id=1, node=80)
+        page.steps(3)
+        grip = page.frame()[0]["grips"][0]
+        self.assertLess(abs(grip["to"][1] - grip["from"][1]), 0.01)
+        self.assertEqual(page.ask("POST", "do", '{"do": "grab", "id": 2, "node": 1e9}')[0], 400)
+        page.do("move", id=2, by=[0, 0.5, 0])
+        page.do("grab", id=2, node=79)
+        page.steps(1)
+        self.repeats(page)
+
     def test_it_runs_at_the_speed_of_the_clock(self):
         page = self.live(self.scene(base=HELD), "--speed", "0.5")
         page.frame()
@@ -173,7 +194,9 @@ class Live(CommandTest):
         page = self.live(self.scene(base=HELD))
         wrong = ["", "{", "[]", "{}", '{"do": 3}', '{"do": "fly"}', '{"do": "grab"}', '{"do": "grab", "id": 1, "node": 1e9}',
                  '{"do": "grab", "id": 1, "node": 1.5}', '{"do": "grab", "id": 1, "node": 1, "strength": 2}',
-                 '{"do": "release", "id": 3}', '{"do": "move", "id": 1, "by": [1, 2]}', '{"do": "move", "id": 1, "by": [1, 2, 1e99]}',
+                 '{"do": "release", "id": 3}',
+                 '{"do": "grab", "id": 1e300, "node": 1}', '{"do": "grab", "id": 0.5, "node": 1}', '{"do": "move", "id": 1e300, "by": [0, 0, 0]}',
+                 '{"do": "move", "id": 1, "by": [1, 2]}', '{"do": "move", "id": 1, "by": [1, 2, 1e99]}',
                  '{"do": "set", "path": "/time/step", "value": 1}', '{"do": "set", "path": "/gravity", "value": "x"}',
                  '{"do": "set", "path": "/bodies/0/material/young", "value": -1}', '{"do": "set", "path": "/gravity"}',
                  '{"do": "set", "path": "/method", "value": {"type": "none"}}', '{"do": "speed", "value": 0}',
