@@ -190,6 +190,7 @@ class LiveSession::Worker {
     Vec3 start = Vec3::Zero();   // of the spring's far end [m]
     Vec3 target = Vec3::Zero();  // its far end now
     double stiffness = 0;        // [N/m]
+    double pulled = -1;          // until when its spring has keys [s]
   };
   struct Wish {
     Vec3 by = Vec3::Zero();
@@ -446,35 +447,59 @@ class LiveSession::Worker {
     return "{\"ok\": true}";
   }
 
+  // The springs' far ends at the end of the next step. One that has failed is tried again with the same.
+  void move_hands() {
+    const double end = simulation_->time() + simulation_->scene().h;  // as the script computes it
+    const std::lock_guard lock(mutex_);
+    for (auto& [id, grip] : grips_) {
+      if (grip.pulled >= end) continue;
+      if (const auto wish = wishes_.find(id); wish != wishes_.end()) {
+        const Vec3 way = grip.start + wish->second.by - grip.target;
+        const double most = kHandSpeed * simulation_->model().size * simulation_->scene().h;
+        grip.target += std::min(1.0, most / std::max(way.norm(), 1e-300)) * way;
+        mark_ = std::max(mark_, wish->second.mark);
+      }
+      simulation_->pull(grip.force, end, grip.target);
+      grip.pulled = end;
+    }
+  }
+
+  // Takes back the newest of the events that the next step begins with; false when there is none.
+  bool withdraw_event() {
+    const std::size_t events = simulation_->scene().events.size();
+    if (events_.empty() || simulation_->withdraw_events(std::max(scene_->events.size(), events - 1)) == 0)
+      return false;
+    events_.erase(events_.size() - 1);
+    return true;
+  }
+
+  // What the scene allows but the method does not is taken back, and the run goes on without it.
+  void step_without_refused() {
+    std::string refused;
+    for (bool again = true; again;) {
+      again = false;
+      try {
+        simulation_->step();
+      } catch (const StepFailure& e) {
+        return fail(e.what());
+      } catch (const std::exception& e) {
+        refused = e.what();
+        simulation_->take_notices();  // of what has been taken back
+        again = withdraw_event();
+        if (!again) return fail(refused);
+      }
+    }
+    for (const std::string& notice : simulation_->take_notices()) said_ = notice;
+    if (!refused.empty()) said_ = refused;
+  }
+
   void take_step() {
     if (steps_wanted_ > 0) --steps_wanted_;
-    {
-      const std::lock_guard lock(mutex_);
-      for (auto& [id, grip] : grips_)
-        if (const auto wish = wishes_.find(id); wish != wishes_.end()) {
-          const Vec3 way = grip.start + wish->second.by - grip.target;
-          const double most = kHandSpeed * simulation_->model().size * simulation_->scene().h;
-          grip.target += std::min(1.0, most / std::max(way.norm(), 1e-300)) * way;
-          mark_ = std::max(mark_, wish->second.mark);
-        }
-    }
-    const double end = simulation_->time() + simulation_->scene().h;  // as the script computes it
-    for (const auto& [id, grip] : grips_) simulation_->pull(grip.force, end, grip.target);
+    move_hands();
     const std::int64_t model = simulation_->model_number();
     const auto start = LiveClock::now();
-    try {
-      simulation_->step();
-    } catch (const StepFailure& e) {
-      fail(e.what());
-    } catch (const Error& e) {
-      // An event that the scene allows but the method does not: it is taken back.
-      if (events_.empty()) return fail(e.what());
-      for (std::size_t k = simulation_->withdraw_events(scene_->events.size()); k > 0; --k)
-        events_.erase(events_.size() - 1);
-      said_ = e.what();
-    }
+    step_without_refused();
     step_seconds_ += 0.1 * (seconds_between(start, LiveClock::now()) - step_seconds_);
-    for (const std::string& notice : simulation_->take_notices()) said_ = notice;
     if (simulation_->model_number() != model) {
       body_.emplace(*simulation_);
       auto shape = std::make_shared<const std::string>(body_->shape(*simulation_, ++model_));

@@ -99,6 +99,49 @@ class Live(CommandTest):
                 self.assertEqual([e["path"] for e in scene["events"]],
                                  ["/gravity", "/bodies/0/material/young", "/damping/mass"])
 
+    def test_what_the_method_cannot_do_is_taken_back_and_the_run_goes_on(self):
+        own = json.loads(json.dumps(HELD))
+        own["bodies"][0]["material"] = {"young": 5e4, "poisson": 0.3, "density": 1000,
+                                        "energy": "mu/2*(I1-3)-mu*log(J)+lambda/2*log(J)^2"}
+        for base, path, value in [(own, "/bodies/0/material/young", 1e-300), (HELD, "/method", {"type": "cloth"}),
+                                  (HELD, "/method", {"type": "mixed", "modes": 400})]:
+            with self.subTest(path=path, value=value):
+                page = self.live(self.scene(base=base, method={"type": "conjac"}), "--paused")
+                page.steps(3)
+                page.do("grab", id=1, node=80)
+                page.do("move", id=1, by=[0, 0.01, 0])
+                before = page.do("describe")["settings"]
+                page.do("set", path="/damping/mass", value=0.25)
+                page.do("set", path=path, value=value)
+                page.steps(1)
+                head, _ = page.frame()
+                self.assertEqual((head["failure"], head["step"]), ("", 4))
+                self.assertTrue(head["said"])
+                page.do("move", id=1, by=[0, 0.02, 0])
+                page.steps(4)
+                after = page.do("describe")["settings"]
+                changed = [(b["path"], b["value"]) for a, b in zip(before, after) if a != b]
+                self.assertEqual(changed, [("/damping/mass", 0.25)])
+                self.assertEqual([e["path"] for e in self.repeats(page)["events"]], ["/damping/mass"])
+
+    def test_a_step_that_fails_leaves_the_state_before_it(self):
+        """What is saved then is what was shown, and `limber run` gives its bits."""
+        page = self.live(self.scene(base=HELD), "--paused")
+        page.steps(3)
+        page.do("grab", id=1, node=80)
+        page.do("move", id=1, by=[0, 0.01, 0])
+        page.steps(2)
+        page.do("set", path="/gravity", value=[0, 1e200, 0])
+        page.do("step")
+        wait_for(lambda: page.frame()[0]["failure"])
+        self.assertEqual(page.frame()[0]["step"], 5)
+        self.assertEqual(len(self.repeats(page)["events"]), 1)
+        self.assertEqual(page.ask("POST", "do", '{"do": "play"}')[0], 400)
+        page.do("reset")
+        wait_for(lambda: page.frame()[0]["step"] == 0)
+        page.steps(2)
+        self.assertEqual(page.frame()[0]["failure"], "")
+
     def test_a_carried_surface_has_all_its_nodes(self):
         """Nodes inside the body move it too: what is sent has as many as the page knows."""
         (self.folder / "inner.obj").write_text("v .05 .02 .02\nv .15 .02 .02\nv .15 .03 .03\nf 1 2 3\n")
