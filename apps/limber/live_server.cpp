@@ -357,7 +357,9 @@ struct HoldServer::Impl {
           try {
             std::rethrow_exception(e);
           } catch (const Error& error) {
-            response.status = error.kind() == ErrorKind::kInput ? 400 : 503;
+            response.status = error.kind() == ErrorKind::kInput   ? 400
+                              : error.kind() == ErrorKind::kUsage ? 503
+                                                                  : 500;
             response.set_content(error.what(), kPlain);
           } catch (const std::exception& error) {
             response.status = 500;

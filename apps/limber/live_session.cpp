@@ -23,6 +23,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 namespace limber {
@@ -412,13 +413,29 @@ class LiveSession::Worker {
   // All that was done, as a scene.
   json save(const json& request) {
     if (simulation_->steps_done() == 0) refuse_request("nothing has happened yet");
-    const std::string name =
-        request.contains("name") ? text_in(request, "name") : scene_->name + "-live.json";
-    const std::filesystem::path file(name);
-    if (name.empty() || file.has_parent_path() || file.extension() != ".json" || name[0] == '.')
-      refuse_request("\"name\": expected the name of a .json file, without a folder");
+    const std::filesystem::path folder(options_.folder);
+    // A file that somebody else has written stays.
+    const auto taken = [&](const std::string& name) {
+      std::error_code error;
+      return !saved_.contains(name) && exists(symlink_status(folder / name, error));
+    };
+    std::string name;
+    if (request.contains("name")) {
+      name = text_in(request, "name");
+      if (!name.ends_with(".json") || !is_plain_name(name.substr(0, name.size() - 5)))
+        refuse_request(
+            "\"name\": expected letters, digits, '.', '_' and '-' (100 at most, not '.' first), then .json");
+      if (taken(name))
+        refuse_request(
+            fmt::format("{} is there already, and not from here: choose another name, or move it away",
+                        (folder / name).string()));
+    } else {
+      const std::string stem = scene_->name.substr(0, 80) + "-live";
+      name = stem + ".json";
+      for (int k = 2; taken(name); ++k) name = fmt::format("{}-{}.json", stem, k);
+    }
     Json out = rebase_files(*scene_, options_.folder);
-    out["name"] = file.stem().string();
+    out["name"] = name.substr(0, name.size() - 5);
     out["time"]["end"] = simulation_->time();
     for (std::size_t k = 0; k < forces_.size(); ++k) {
       const ForceSpec& spec = simulation_->scene().forces[first_force() + k];
@@ -430,8 +447,9 @@ class LiveSession::Worker {
       out["forces"].push_back(std::move(force));
     }
     for (const json& e : events_) out["events"].push_back(Json(e));
-    const std::filesystem::path path = std::filesystem::path(options_.folder) / file;
+    const std::filesystem::path path = folder / name;
     write_file_atomic(path.string(), out.dump(1) + "\n");
+    saved_.insert(name);
     return {{"ok", true},
             {"file", path.string()},
             {"steps", simulation_->steps_done()},
@@ -584,6 +602,7 @@ class LiveSession::Worker {
   std::optional<LiveBody> body_;
   std::map<std::int64_t, LiveGrip> grips_;
   json forces_ = json::array(), events_ = json::array();  // what was done, as the scene has it
+  std::set<std::string> saved_;                           // files
   std::string failure_, said_;
   bool playing_ = false, changed_ = true;
   int steps_wanted_ = 0;

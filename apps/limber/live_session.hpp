@@ -33,7 +33,9 @@ class LiveSession {
   //   {"do": "set", "path": "/gravity", "value": [0, 0, 0]}   as an event of the scene
   //   {"do": "drop", "shape": "ball", "size": 0.2, "above": [x, y, z]}
   //       another body, so many times as long as the scene; "above" may be absent: the middle
-  //   {"do": "save", "name": "scene.json"}                    all that was done since the beginning
+  //   {"do": "save", "name": "scene.json"}                    all that was done since the beginning; without
+  //   a
+  //       name, one that is free. Files that are not from this session stay
   // Throws Error(kInput) when there is something wrong with it, Error(kUsage) when too many wait.
   std::string act(const std::string& request);
 

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import pathlib
 import re
 import socket
 import struct
@@ -59,11 +60,11 @@ class Live(CommandTest):
     def live(self, scene, *args):
         return Page(self.start("live", scene, "--no-open", *args))
 
-    def repeats(self, page, name="bar-live"):
+    def repeats(self, page):
         """The saved scene gives the same bits."""
         saved = page.do("save")
         self.limber("run", saved["file"], "-q")
-        row = rows(self.folder / "out" / name)[-1]
+        row = rows(self.folder / "out" / pathlib.Path(saved["file"]).stem)[-1]
         self.assertEqual(int(row["step"]), saved["steps"])
         self.assertEqual(row["hash"], saved["hash"])
         return json.loads((self.folder / saved["file"]).read_text())
@@ -141,6 +142,42 @@ class Live(CommandTest):
         wait_for(lambda: page.frame()[0]["step"] == 0)
         page.steps(2)
         self.assertEqual(page.frame()[0]["failure"], "")
+
+    def test_saved_scenes_have_names_that_run_and_replace_nothing_of_others(self):
+        page = self.live(self.scene(base=HELD), "--paused")
+        page.steps(2)
+        save = lambda name: page.ask("POST", "do", json.dumps({"do": "save", "name": name}))
+        for name in ["a b.json", "ä.json", "a;b.json", "a\nb.json", ".json", "..json", ".a.json", "a/b.json", "a\0.json", "x" * 101 + ".json"]:
+            with self.subTest(name=name):
+                status, text = save(name)
+                self.assertEqual(status, 400)
+                self.assertIn(b"expected letters", text)
+        (self.folder / "mine.json").write_text("mine")
+        (self.folder / "dangling.json").symlink_to("nowhere")
+        for name in ["mine.json", "bar.json", "dangling.json"]:
+            status, text = save(name)
+            self.assertEqual(status, 400)
+            self.assertIn(b"choose another name", text)
+        self.assertEqual((self.folder / "mine.json").read_text(), "mine")
+        for _ in range(2):  # its own it may replace
+            self.assertEqual(save("a.b-c_1.json")[0], 200)
+        self.limber("run", "a.b-c_1.json", "-q")
+        # Without a name it finds one that is free, and keeps it.
+        (self.folder / "bar-live.json").write_text("mine")
+        for _ in range(2):
+            self.assertEqual(pathlib.Path(page.do("save")["file"]).name, "bar-live-2.json")
+        self.repeats(page)
+        self.assertEqual((self.folder / "bar-live.json").read_text(), "mine")
+
+    def test_a_save_that_fails_says_why(self):
+        (self.folder / "there").mkdir()
+        page = self.live(self.scene(base=HELD), "--paused", "-o", self.folder / "there")
+        page.steps(1)
+        (self.folder / "there").rmdir()
+        status, text = page.ask("POST", "do", '{"do": "save"}')
+        self.assertEqual(status, 500)
+        self.assertIn(b"No such file or directory", text)
+        page.steps(1)
 
     def test_a_carried_surface_has_all_its_nodes(self):
         """Nodes inside the body move it too: what is sent has as many as the page knows."""
