@@ -6,8 +6,10 @@
 #include "gallery.hpp"
 
 #include <limber/core/build_info.hpp>
+#include <limber/scene/spec.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -69,6 +71,14 @@ std::vector<std::string> flags_of(const CLI::App& app) {
   return out;
 }
 
+// Those that an option or argument may have, where they are a list: "TEXT:{obj,ply}".
+std::vector<std::string> values_of(const CLI::Option& option) {
+  const std::string name = option.get_type_name();
+  const std::size_t open = name.find(":{"), close = name.rfind('}');
+  if (open == std::string::npos || close == std::string::npos) return {};
+  return split_words(std::string_view(name).substr(open + 2, close - open - 2), ',');
+}
+
 std::string joined_words(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& w : words) out += (out.empty() ? "" : " ") + w;
@@ -127,19 +137,30 @@ std::string manual(const CLI::App& app) {
 }
 
 std::string bash_completion(const CLI::App& app) {
-  std::string cases;
+  std::string cases, values;
   std::vector<std::string> top;
   for (const CLI::App* sub : app.get_subcommands(nullptr))
     if (!sub->get_group().empty()) top.push_back(sub->get_name());
   for (const auto& [name, command] : all_commands(app, "")) {
     std::vector<std::string> words = flags_of(*command);
     for (const CLI::App* sub : command->get_subcommands(nullptr)) words.push_back(sub->get_name());
+    for (const CLI::Option* o : command->get_options()) {
+      const std::vector<std::string> known = values_of(*o);
+      if (known.empty()) continue;
+      if (o->get_positional()) words.insert(words.end(), known.begin(), known.end());
+      std::vector<std::string> names;
+      for (const std::string& n : o->get_snames()) names.push_back(fmt::format("'{},-{}'", name, n));
+      for (const std::string& n : o->get_lnames()) names.push_back(fmt::format("'{},--{}'", name, n));
+      if (!names.empty())
+        values += fmt::format("    {}) words='{}' ;;\n", fmt::join(names, "|"), joined_words(known));
+    }
     cases += fmt::format("    '{}') words='{}' ;;\n", name, joined_words(words));
   }
   return fmt::format(
       "# bash completion for limber:  source <(limber completion bash)\n"
       "_limber() {{\n"
-      "  local cur=${{COMP_WORDS[COMP_CWORD]}} command='' words='{} --help --version' word k\n"
+      "  local cur=${{COMP_WORDS[COMP_CWORD]}} command='' words='{} --help --version' word k "
+      "last=$COMP_CWORD\n"
       "  for ((k = 1; k < COMP_CWORD; ++k)); do\n"
       "    word=${{COMP_WORDS[k]}}\n"
       "    case $word in -*) ;; *) if [[ -z $command ]]; then command=$word; elif [[ $command == mesh ]]; "
@@ -155,10 +176,15 @@ std::string bash_completion(const CLI::App& app) {
       "    run,[!-]*|run,|live,[!-]*|live,|check,[!-]*|check,|info,[!-]*|info,|train,[!-]*|train,)\n"
       "      words=\"$(limber list scene-names 2>/dev/null)\" ;;\n"
       "  esac\n"
+      "  [[ $cur == '=' ]] && cur='' || ((--last))\n"  // "--format=vtu" comes as three words
+      "  [[ ${{COMP_WORDS[last]}} == '=' ]] && ((--last))\n"
+      "  case $command,${{COMP_WORDS[last]}} in\n"
+      "{}"
+      "  esac\n"
       "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
       "}}\n"
       "complete -o default -F _limber limber\n",
-      joined_words(top), cases);
+      joined_words(top), cases, values);
 }
 
 std::string zsh_quoted(const std::string& text) {
@@ -181,8 +207,11 @@ std::string zsh_completion(const CLI::App& app) {
     commands += fmt::format("    '{}:{}'\n", sub->get_name(), zsh_quoted(sub->get_description()));
     std::string options;
     for (const CLI::Option* o : sub->get_options()) {
-      const std::string value = value_name(*o);
-      const std::string tail = value.empty() ? "" : fmt::format(":{}:_files", zsh_quoted(value));
+      const std::string value = value_name(*o), known = joined_words(values_of(*o));
+      const std::string tail = value.empty() ? ""
+                                             : fmt::format(":{}:{}", zsh_quoted(value),
+                                                           known.empty() ? "_files" : "(" + known + ")");
+      if (o->get_positional() && !known.empty()) options += fmt::format(" \\\n        '1{}'", tail);
       for (const std::string& name : o->get_snames())
         options += fmt::format(" \\\n        '-{}[{}]{}'", name, zsh_quoted(o->get_description()), tail);
       for (const std::string& name : o->get_lnames())

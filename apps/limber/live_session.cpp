@@ -23,6 +23,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 namespace limber {
@@ -53,6 +54,13 @@ double number_in(const json& request, const char* key) {
   if (!value.is_number() || !std::isfinite(value.get<double>()))
     refuse_request(fmt::format("\"{}\": expected a number, found {}", key, value.dump().substr(0, 60)));
   return value.get<double>();
+}
+
+std::int64_t id_in(const json& request) {
+  const double id = number_in(request, "id");
+  if (id != std::floor(id) || std::abs(id) > 1e15)
+    refuse_request(fmt::format("\"id\": expected a whole number, found {}", request["id"].dump()));
+  return static_cast<std::int64_t>(id);
 }
 
 Vec3 vector_in(const json& request, const char* key) {
@@ -145,6 +153,8 @@ class LiveSession::Worker {
       const std::lock_guard lock(mutex_);
       if (requests_.size() >= kMostRequests)
         throw Error(ErrorKind::kUsage, "too many requests wait; the simulation is busy");
+      // Its hand may move before the simulation comes to it.
+      if (what == "grab") wishes_.try_emplace(id_in(request));
       requests_.push_back({request, {}});
       answer = requests_.back().answer.get_future();
     }
@@ -181,6 +191,7 @@ class LiveSession::Worker {
     Vec3 start = Vec3::Zero();   // of the spring's far end [m]
     Vec3 target = Vec3::Zero();  // its far end now
     double stiffness = 0;        // [N/m]
+    double pulled = -1;          // until when its spring has keys [s]
   };
   struct Wish {
     Vec3 by = Vec3::Zero();
@@ -272,7 +283,12 @@ class LiveSession::Worker {
     } else if (what == "describe") {
       return describe();
     } else if (what == "grab") {
-      return grab(request);
+      try {
+        return grab(request);
+      } catch (...) {
+        forget_moves(id_in(request));
+        throw;
+      }
     } else if (what == "release") {
       release(request);
     } else if (what == "set") {
@@ -303,7 +319,7 @@ class LiveSession::Worker {
 
   json grab(const json& request) {
     if (grips_.size() >= kMostGrips) refuse_request(fmt::format("at most {} hands", kMostGrips));
-    const auto id = static_cast<std::int64_t>(number_in(request, "id"));
+    const std::int64_t id = id_in(request);
     if (grips_.contains(id)) refuse_request(fmt::format("hand {} holds already", id));
     const double strength = request.contains("strength") ? number_in(request, "strength") : 1.0;
     if (!(strength > 0 && strength <= 1))
@@ -340,17 +356,24 @@ class LiveSession::Worker {
     grip.force = simulation_->add_force(std::move(force));
     if (grip.force != first_force() + forces_.size() - 1) refuse_request("a force has come from elsewhere");
     grips_[id] = grip;
+    const std::lock_guard lock(mutex_);
+    wishes_.try_emplace(id);
     return {{"ok", true}, {"stiffness", grip.stiffness}, {"nodes", patch.nodes.size()}};
   }
 
   std::size_t first_force() const { return scene_->forces.size(); }
 
   void release(const json& request) {
-    const auto id = static_cast<std::int64_t>(number_in(request, "id"));
+    const std::int64_t id = id_in(request);
     const auto found = grips_.find(id);
     if (found == grips_.end()) refuse_request(fmt::format("hand {} holds nothing", id));
     simulation_->release(found->second.force);
     grips_.erase(found);
+    forget_moves(id);
+  }
+
+  void forget_moves(std::int64_t id) {
+    if (grips_.contains(id)) return;
     const std::lock_guard lock(mutex_);
     wishes_.erase(id);
   }
@@ -390,13 +413,29 @@ class LiveSession::Worker {
   // All that was done, as a scene.
   json save(const json& request) {
     if (simulation_->steps_done() == 0) refuse_request("nothing has happened yet");
-    const std::string name =
-        request.contains("name") ? text_in(request, "name") : scene_->name + "-live.json";
-    const std::filesystem::path file(name);
-    if (name.empty() || file.has_parent_path() || file.extension() != ".json" || name[0] == '.')
-      refuse_request("\"name\": expected the name of a .json file, without a folder");
+    const std::filesystem::path folder(options_.folder);
+    // A file that somebody else has written stays.
+    const auto taken = [&](const std::string& name) {
+      std::error_code error;
+      return !saved_.contains(name) && exists(symlink_status(folder / name, error));
+    };
+    std::string name;
+    if (request.contains("name")) {
+      name = text_in(request, "name");
+      if (!name.ends_with(".json") || !is_plain_name(name.substr(0, name.size() - 5)))
+        refuse_request(
+            "\"name\": expected letters, digits, '.', '_' and '-' (100 at most, not '.' first), then .json");
+      if (taken(name))
+        refuse_request(
+            fmt::format("{} is there already, and not from here: choose another name, or move it away",
+                        (folder / name).string()));
+    } else {
+      const std::string stem = scene_->name.substr(0, 80) + "-live";
+      name = stem + ".json";
+      for (int k = 2; taken(name); ++k) name = fmt::format("{}-{}.json", stem, k);
+    }
     Json out = rebase_files(*scene_, options_.folder);
-    out["name"] = file.stem().string();
+    out["name"] = name.substr(0, name.size() - 5);
     out["time"]["end"] = simulation_->time();
     for (std::size_t k = 0; k < forces_.size(); ++k) {
       const ForceSpec& spec = simulation_->scene().forces[first_force() + k];
@@ -408,8 +447,9 @@ class LiveSession::Worker {
       out["forces"].push_back(std::move(force));
     }
     for (const json& e : events_) out["events"].push_back(Json(e));
-    const std::filesystem::path path = std::filesystem::path(options_.folder) / file;
+    const std::filesystem::path path = folder / name;
     write_file_atomic(path.string(), out.dump(1) + "\n");
+    saved_.insert(name);
     return {{"ok", true},
             {"file", path.string()},
             {"steps", simulation_->steps_done()},
@@ -417,43 +457,67 @@ class LiveSession::Worker {
   }
 
   std::string note_move(const json& request) {
-    const auto id = static_cast<std::int64_t>(number_in(request, "id"));
+    const std::int64_t id = id_in(request);
     const Wish wish{vector_in(request, "by"), request.contains("mark") ? number_in(request, "mark") : 0};
     const std::lock_guard lock(mutex_);
-    if (wishes_.size() >= kMostGrips && !wishes_.contains(id)) refuse_request("too many hands");
-    wishes_[id] = wish;
+    // One that comes after its hand has let go is late, and nothing.
+    if (const auto found = wishes_.find(id); found != wishes_.end()) found->second = wish;
     return "{\"ok\": true}";
+  }
+
+  // The springs' far ends at the end of the next step. One that has failed is tried again with the same.
+  void move_hands() {
+    const double end = simulation_->time() + simulation_->scene().h;  // as the script computes it
+    const std::lock_guard lock(mutex_);
+    for (auto& [id, grip] : grips_) {
+      if (grip.pulled >= end) continue;
+      if (const auto wish = wishes_.find(id); wish != wishes_.end()) {
+        const Vec3 way = grip.start + wish->second.by - grip.target;
+        const double most = kHandSpeed * simulation_->model().size * simulation_->scene().h;
+        grip.target += std::min(1.0, most / std::max(way.norm(), 1e-300)) * way;
+        mark_ = std::max(mark_, wish->second.mark);
+      }
+      simulation_->pull(grip.force, end, grip.target);
+      grip.pulled = end;
+    }
+  }
+
+  // Takes back the newest of the events that the next step begins with; false when there is none.
+  bool withdraw_event() {
+    const std::size_t events = simulation_->scene().events.size();
+    if (events_.empty() || simulation_->withdraw_events(std::max(scene_->events.size(), events - 1)) == 0)
+      return false;
+    events_.erase(events_.size() - 1);
+    return true;
+  }
+
+  // What the scene allows but the method does not is taken back, and the run goes on without it.
+  void step_without_refused() {
+    std::string refused;
+    for (bool again = true; again;) {
+      again = false;
+      try {
+        simulation_->step();
+      } catch (const StepFailure& e) {
+        return fail(e.what());
+      } catch (const std::exception& e) {
+        refused = e.what();
+        simulation_->take_notices();  // of what has been taken back
+        again = withdraw_event();
+        if (!again) return fail(refused);
+      }
+    }
+    for (const std::string& notice : simulation_->take_notices()) said_ = notice;
+    if (!refused.empty()) said_ = refused;
   }
 
   void take_step() {
     if (steps_wanted_ > 0) --steps_wanted_;
-    {
-      const std::lock_guard lock(mutex_);
-      for (auto& [id, grip] : grips_)
-        if (const auto wish = wishes_.find(id); wish != wishes_.end()) {
-          const Vec3 way = grip.start + wish->second.by - grip.target;
-          const double most = kHandSpeed * simulation_->model().size * simulation_->scene().h;
-          grip.target += std::min(1.0, most / std::max(way.norm(), 1e-300)) * way;
-          mark_ = std::max(mark_, wish->second.mark);
-        }
-    }
-    const double end = simulation_->time() + simulation_->scene().h;  // as the script computes it
-    for (const auto& [id, grip] : grips_) simulation_->pull(grip.force, end, grip.target);
+    move_hands();
     const std::int64_t model = simulation_->model_number();
     const auto start = LiveClock::now();
-    try {
-      simulation_->step();
-    } catch (const StepFailure& e) {
-      fail(e.what());
-    } catch (const Error& e) {
-      // An event that the scene allows but the method does not: it is taken back.
-      if (events_.empty()) return fail(e.what());
-      for (std::size_t k = simulation_->withdraw_events(scene_->events.size()); k > 0; --k)
-        events_.erase(events_.size() - 1);
-      said_ = e.what();
-    }
+    step_without_refused();
     step_seconds_ += 0.1 * (seconds_between(start, LiveClock::now()) - step_seconds_);
-    for (const std::string& notice : simulation_->take_notices()) said_ = notice;
     if (simulation_->model_number() != model) {
       body_.emplace(*simulation_);
       auto shape = std::make_shared<const std::string>(body_->shape(*simulation_, ++model_));
@@ -538,6 +602,7 @@ class LiveSession::Worker {
   std::optional<LiveBody> body_;
   std::map<std::int64_t, LiveGrip> grips_;
   json forces_ = json::array(), events_ = json::array();  // what was done, as the scene has it
+  std::set<std::string> saved_;                           // files
   std::string failure_, said_;
   bool playing_ = false, changed_ = true;
   int steps_wanted_ = 0;
@@ -551,7 +616,7 @@ class LiveSession::Worker {
   mutable std::mutex mutex_;
   std::condition_variable wake_, published_;
   std::deque<Request> requests_;
-  std::map<std::int64_t, Wish> wishes_;
+  std::map<std::int64_t, Wish> wishes_;  // of hands that hold or are about to
   std::shared_ptr<const std::string> shape_;
   std::shared_ptr<const Frame> frame_;
   LiveClock::time_point asked_ = LiveClock::now(), shown_;

@@ -27,12 +27,15 @@ class LiveSession {
   //   {"do": "play" | "pause" | "step" | "reset" | "describe"}
   //   {"do": "speed", "value": 0.5}
   //   {"do": "grab", "id": 1, "node": 17, "strength": 1}      begins to pull at what is around the node
-  //   {"do": "move", "id": 1, "by": [x, y, z], "mark": 3}     since then [m]; answered at once
+  //   {"do": "move", "id": 1, "by": [x, y, z], "mark": 3}     since then [m]; answered at once. A hand that
+  //       holds nothing moves nothing
   //   {"do": "release", "id": 1}
   //   {"do": "set", "path": "/gravity", "value": [0, 0, 0]}   as an event of the scene
   //   {"do": "drop", "shape": "ball", "size": 0.2, "above": [x, y, z]}
   //       another body, so many times as long as the scene; "above" may be absent: the middle
-  //   {"do": "save", "name": "scene.json"}                    all that was done since the beginning
+  //   {"do": "save", "name": "scene.json"}                    all that was done since the beginning; without
+  //   a
+  //       name, one that is free. Files that are not from this session stay
   // Throws Error(kInput) when there is something wrong with it, Error(kUsage) when too many wait.
   std::string act(const std::string& request);
 

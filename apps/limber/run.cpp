@@ -209,7 +209,7 @@ void print_summary(const RunOptions& o, const Outcome& outcome, const Simulation
     fmt::print("  run.pvd      {} frames for ParaView\n", recorder.frames());
   else
     fmt::print("  replay.lmr   {} frames; for ParaView: limber export {} --format vtu\n", recorder.frames(),
-               folder.path().string());
+               quoted(folder.path().string()));
   fmt::print("  steps.csv    energies, momenta, counts and times of every step\n");
   if (outcome.status == "interrupted") fmt::print("go on with: {}\n", resume_command(o));
 }

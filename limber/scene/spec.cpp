@@ -141,6 +141,14 @@ std::vector<std::string> split_words(std::string_view text, char separator) {
   return words;
 }
 
+bool is_plain_name(std::string_view text) {
+  return !text.empty() && text.size() <= 100 && text[0] != '.' &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+                  c == '_' || c == '-';
+         });
+}
+
 std::string range_text(const Range& r) {
   const bool low = std::isfinite(r.min), high = std::isfinite(r.max);
   if (low && high && r.min == r.max) return fmt::format("equal to {}", r.min);

@@ -102,6 +102,8 @@ const SpecNode& follow(const SpecNode& node);
 std::vector<std::pair<std::string, std::string>> value_meanings(std::string_view path);
 
 std::vector<std::string> split_words(std::string_view text, char separator = ' ');
+// Whether it is one as kName says: folders and files are called so.
+bool is_plain_name(std::string_view text);
 // "(0, 0.5)", "more than 0", "at least 0"; empty without bounds.
 std::string range_text(const Range& range);
 // What a value of this entry looks like: `a number more than 0 [Pa]`. `outer`: the entry that refers to it.

@@ -311,15 +311,8 @@ class Walker {
         return value.is_number() && outer.range.holds(value.get<double>());
       case Type::kString:
         return value.is_string();
-      case Type::kName: {
-        if (!value.is_string()) return false;
-        const auto& text = value.get_ref<const std::string&>();
-        return !text.empty() && text.size() <= 100 && text[0] != '.' &&
-               std::all_of(text.begin(), text.end(), [](char c) {
-                 return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                        c == '.' || c == '_' || c == '-';
-               });
-      }
+      case Type::kName:
+        return value.is_string() && is_plain_name(value.get_ref<const std::string&>());
       case Type::kFile:
         return value.is_string() && !value.get_ref<const std::string&>().empty() &&
                value.get_ref<const std::string&>().find('\0') == std::string::npos;

@@ -346,7 +346,25 @@ const StepInput& Simulation::guide(const StepInput& script) {
   return guided_input_;
 }
 
+// For a step that fails after something has changed the state, as events do.
+void Simulation::keep_start() {
+  if (kept_) return;
+  kept_ = copied_ ? std::move(before_) : state();
+  copied_ = false;
+}
+
+void Simulation::take_back() {
+  keep_start();
+  const State start = std::move(*kept_);
+  kept_.reset();
+  if (start.epoch != state_.epoch || start.events_done != state_.events_done) return restore(start);
+  state_ = start;
+  before_.v.resize(0);
+  behind_ = false;
+}
+
 void Simulation::apply(const TopologyChange& change) {
+  keep_start();
   drop_guidance(guidance_, notices_);
   State next = state();
   carry_state(*model_, change, next);
@@ -358,6 +376,7 @@ void Simulation::apply(const TopologyChange& change) {
 }
 
 void Simulation::apply_event(std::size_t event) {
+  keep_start();
   state_.events_done.push_back(static_cast<std::int64_t>(event));
   try {
     if (scene_->events[event].type == "set")
@@ -488,7 +507,7 @@ StepReport Simulation::step_part(double h) {
   used_guidance_ = guided();
   const StepInput& input = used_guidance_ ? guide(script) : script;
   const bool reduced = stepper_->reduced();
-  if (!reduced) before_ = state_;  // into memory that is there already
+  if (!reduced && !std::exchange(copied_, false)) before_ = state_;  // into memory that is there already
   if (reduced && wants_reactions_) before_.v = state().v;
   StepReport report;
   try {
@@ -531,17 +550,26 @@ void add_part(const StepReport& part, StepReport& sum) {
 }  // namespace
 
 StepReport Simulation::step() {
+  copied_ = !stepper_->reduced();
+  if (copied_) before_ = state_;
   const double start = state_.t;
-  const int parts = stepper_->parts(*model_, state_);
   StepReport report;
-  for (int p = 0; p < parts; ++p) {
-    StepReport part = step_part(scene_->h / parts);
-    if (p == 0)
-      report = std::move(part);
-    else
-      add_part(part, report);
-    if (p + 1 < parts) state_.t = start + (p + 1) * scene_->h / parts;
+  try {
+    const int parts = stepper_->parts(*model_, state_);
+    if (parts > 1) keep_start();
+    for (int p = 0; p < parts; ++p) {
+      StepReport part = step_part(scene_->h / parts);
+      if (p == 0)
+        report = std::move(part);
+      else
+        add_part(part, report);
+      if (p + 1 < parts) state_.t = start + (p + 1) * scene_->h / parts;
+    }
+  } catch (...) {
+    take_back();
+    throw;
   }
+  kept_.reset();
   const StepInput& input = used_guidance_ ? guided_input_ : script_->input();
   for (std::size_t c = 0; c < model_->activations.size(); ++c)
     report.extra["activation/" + model_->activations[c]] = input.activation[c];

@@ -7,6 +7,7 @@
 #include <limber/sim/script.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,7 @@ class Simulation {
   void restore(const State& state);
 
   // One step, with the events and changes of topology that are due before it. Throws StepFailure
-  // (Error(kSimulation)) when the step fails; the state is then the one before the step.
+  // (Error(kSimulation)) when the step fails; the state is then the one before the step and all of them.
   StepReport step();
 
   // Other positions and velocities, 3n each [m, m/s], between two steps. What the method remembers of earlier
@@ -105,6 +106,8 @@ class Simulation {
   void apply_setting(std::size_t event);
   void cut(std::size_t event);
   void apply_due_changes();
+  void keep_start();
+  void take_back();
   StepReport step_part(double h);
   void watch_nodes(StepReport& report) const;
   bool guided() const { return guidance_.force.size() > 0 || !guidance_.fixed.empty(); }
@@ -121,6 +124,8 @@ class Simulation {
   mutable State state_;
   mutable bool behind_ = false;  // the nodes have not been moved since the last step of a reduced method
   State before_;                 // a step, where the method needs it
+  bool copied_ = false;          // before_ is that of the step to come
+  std::optional<State> kept_;    // from before the step, once it has changed more than that
   bool wants_reactions_;  // output or probes of the scene: a reduced method's velocities are looked at too
   Guidance guidance_;
   StepInput guided_input_;

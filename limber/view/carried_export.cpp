@@ -8,19 +8,76 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cstring>
+#include <set>
 
 namespace limber::view {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A material's name in the .mtl file: those of several bodies do not meet.
-std::string material_name(const std::vector<const ReplaySurface*>& all, std::size_t k, Index m) {
-  const ReplaySurface& s = *all[k];
-  const std::string own = m < 0 ? "plain" : s.surface.materials[static_cast<std::size_t>(m)].name;
-  std::string out = all.size() > 1 ? fmt::format("{}_{}", s.body, own) : own;
-  std::replace(out.begin(), out.end(), ' ', '_');
+// The first of NAME, NAME_2, NAME_3, ... with its ending that is not taken. Some file systems take A for a.
+std::string free_name(const std::string& wanted, const std::string& ending, bool of_file,
+                      std::set<std::string>& taken) {
+  for (int k = 1;; ++k) {
+    std::string name = k == 1 ? wanted + ending : fmt::format("{}_{}{}", wanted, k, ending);
+    std::string key = name;
+    if (of_file)
+      for (char& c : key) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (taken.insert(key).second) return name;
+  }
+}
+
+// What is written beside the .obj, under names that do not meet; for each surface one material more than it
+// has, the last: of faces without one. An empty image: none.
+struct CarriedNames {
+  std::vector<std::vector<std::string>> materials, images;
+
+  const std::string& material(std::size_t surface, Index m) const {
+    return m < 0 ? materials[surface].back() : materials[surface][static_cast<std::size_t>(m)];
+  }
+};
+
+CarriedNames carried_names(const std::vector<const ReplaySurface*>& chosen, const ReplayTopology& topology,
+                           const std::string& file) {
+  struct Image {
+    std::string wanted, name;
+    const std::string* bytes;
+  };
+  CarriedNames out;
+  std::vector<Image> written;
+  std::set<std::string> materials, files;
+  free_name(file, "", true, files);
+  for (const ReplaySurface* s : chosen) {
+    auto& own_materials = out.materials.emplace_back();
+    auto& own_images = out.images.emplace_back();
+    const auto add_material = [&](std::string name) {
+      if (chosen.size() > 1) name = fmt::format("{}_{}", s->body, name);
+      for (char& c : name)
+        if (std::isspace(static_cast<unsigned char>(c))) c = '_';
+      own_materials.push_back(free_name(name, "", false, materials));
+      own_images.emplace_back();
+    };
+    for (const SurfaceMaterial& m : s->surface.materials) {
+      add_material(m.name);
+      if (m.image.empty()) continue;
+      const fs::path own = fs::path(m.image_name).filename();
+      // Of the whole run: bodies that are written one by one share a folder.
+      const std::string wanted =
+          topology.surfaces.size() > 1 ? fmt::format("{}_{}", s->body, own.string()) : own.string();
+      auto same = std::find_if(written.begin(), written.end(),
+                               [&](const Image& w) { return w.wanted == wanted && *w.bytes == m.image; });
+      if (same == written.end()) {
+        const fs::path parts(wanted);
+        same = written.insert(
+            same,
+            {wanted, free_name(parts.stem().string(), parts.extension().string(), true, files), &m.image});
+      }
+      own_images.back() = same->name;
+    }
+    add_material("plain");
+  }
   return out;
 }
 
@@ -42,6 +99,7 @@ void write_carried_obj(const fs::path& file, const std::string& materials,
                        const std::vector<const ReplaySurface*>& surfaces, const ReplayTopology& topology,
                        const std::vector<float>& x) {
   std::string out = fmt::format("mtllib {}\n", materials);
+  const CarriedNames names = carried_names(surfaces, topology, materials);
   Index points = 0, uvs = 0, normals = 0;
   for (std::size_t k = 0; k < surfaces.size(); ++k) {
     const TexturedSurface& s = surfaces[k]->surface;
@@ -64,7 +122,7 @@ void write_carried_obj(const fs::path& file, const std::string& materials,
       const auto face = static_cast<std::size_t>(f);
       if (s.face_material[face] != material) {
         material = s.face_material[face];
-        out += fmt::format("usemtl {}\n", material_name(surfaces, k, material));
+        out += fmt::format("usemtl {}\n", names.material(k, material));
       }
       out += "f";
       for (Index c = s.face_begin[face]; c < s.face_begin[face + 1]; ++c) {
@@ -83,20 +141,19 @@ void write_carried_obj(const fs::path& file, const std::string& materials,
 }
 
 void write_carried_materials(const fs::path& folder, const std::string& name,
-                             const std::vector<const ReplaySurface*>& surfaces) {
+                             const std::vector<const ReplaySurface*>& surfaces,
+                             const ReplayTopology& topology) {
+  const CarriedNames names = carried_names(surfaces, topology, name);
   std::string out;
   for (std::size_t k = 0; k < surfaces.size(); ++k)
-    for (Index m = -1; m < static_cast<Index>(surfaces[k]->surface.materials.size()); ++m) {
-      SurfaceMaterial material;
-      if (m >= 0) material = surfaces[k]->surface.materials[static_cast<std::size_t>(m)];
-      out += fmt::format("newmtl {}\nKd {} {} {}\n", material_name(surfaces, k, m), material.color.x(),
+    for (std::size_t m = 0; m < names.materials[k].size(); ++m) {
+      const std::vector<SurfaceMaterial>& all = surfaces[k]->surface.materials;
+      const SurfaceMaterial material = m < all.size() ? all[m] : SurfaceMaterial();
+      out += fmt::format("newmtl {}\nKd {} {} {}\n", names.materials[k][m], material.color.x(),
                          material.color.y(), material.color.z());
-      if (material.image.empty()) continue;
-      const std::string image = surfaces.size() > 1
-                                    ? fmt::format("{}_{}", surfaces[k]->body, material.image_name)
-                                    : material.image_name;
-      out += fmt::format("map_Kd {}\n", image);
-      write_file_atomic((folder / image).string(), material.image);
+      if (names.images[k][m].empty()) continue;
+      out += fmt::format("map_Kd {}\n", names.images[k][m]);
+      write_file_atomic((folder / names.images[k][m]).string(), material.image);
     }
   write_file_atomic((folder / name).string(), out);
 }

@@ -14,12 +14,13 @@ namespace limber::view {
 std::vector<const ReplaySurface*> chosen_surfaces(const ReplayTopology& topology, const std::string& body);
 
 // One frame: `file` names the .obj, whose materials are in STEM.mtl and images beside it
-// (write_carried_materials).
+// (write_carried_materials). Materials and images of the same name get numbers.
 void write_carried_obj(const std::filesystem::path& file, const std::string& materials,
                        const std::vector<const ReplaySurface*>& surfaces, const ReplayTopology& topology,
                        const std::vector<float>& x);
 void write_carried_materials(const std::filesystem::path& folder, const std::string& name,
-                             const std::vector<const ReplaySurface*>& surfaces);
+                             const std::vector<const ReplaySurface*>& surfaces,
+                             const ReplayTopology& topology);
 void write_carried_ply(const std::filesystem::path& file, const std::vector<const ReplaySurface*>& surfaces,
                        const ReplayTopology& topology, const ReplayFrame& frame);
 

@@ -271,7 +271,7 @@ std::vector<fs::path> write_sequence(const ReplayReader& reader, const ExportOpt
       part = part_of(whole, o.body, o.format != "vtu");
       carried = o.format == "vtu" ? std::vector<const ReplaySurface*>() : chosen_surfaces(whole, o.body);
       if (o.format == "obj" && !carried.empty() && k == 0)
-        write_carried_materials(folder, name + ".mtl", carried);
+        write_carried_materials(folder, name + ".mtl", carried, whole);
     }
     const std::string file = fmt::format("{}_{:06}.{}", name, frame.step, o.format);
     if (o.format == "obj" && !carried.empty())

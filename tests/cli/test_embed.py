@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 import struct
 import unittest
@@ -12,9 +13,9 @@ import numpy as np
 from common import CommandTest, ROOT
 
 
-def png(width=2, height=2):
+def png(width=2, height=2, first=b"\xff\x00\x00"):
     """A tiny image: red, green / blue, white."""
-    pixels = [b"\xff\x00\x00\x00\xff\x00", b"\x00\x00\xff\xff\xff\xff"]
+    pixels = [first + b"\x00\xff\x00", b"\x00\x00\xff\xff\xff\xff"]
     raw = b"".join(b"\x00" + row for row in pixels)
     def chunk(tag, data):
         return struct.pack(">I", len(data)) + tag + data + struct.pack(">I", zlib.crc32(tag + data))
@@ -202,6 +203,43 @@ class Embed(CommandTest):
                 done = self.limber("jelly", f"{name}.obj", "-q", "--vertices", 400, "--seconds", 0.05)
                 self.assertNotIn("does the surface belong", (self.folder / "jelly" / name / "run" / "log.txt").read_text())
                 self.assertIn("index.html", done.stdout)
+
+    def test_materials_and_images_of_the_same_name_stay_apart(self):
+        """As `usemtl` names them, in the .mtl with one entry each, and every image with its own bytes."""
+        images = {name: png(first=bytes([k, 9, 9])) for k, name in enumerate(["A", "B", "C"])}
+        for name, image in images.items():
+            (self.folder / name).mkdir()
+            (self.folder / name / "color.png").write_bytes(image)
+        # The third one has the image of the first once more.
+        wanted = {"m a": "A", "m_a": "B", "M_A": "A", "plain": "B"}
+        (self.folder / "s.mtl").write_text("".join(f"newmtl {m}\nmap_Kd {i}/color.png\n" for m, i in wanted.items()))
+        corners = "v 0 0 0\nv .1 0 0\nv 0 .1 0\nvt 0 0\nvt 1 0\nvt 0 1\n"
+        face = "f 1/1 2/2 3/3\n"
+        (self.folder / "s.obj").write_text("mtllib s.mtl\n" + corners + face + "".join(f"usemtl {m}\n{face}" for m in wanted))
+        (self.folder / "t.mtl").write_text("newmtl m_a\nmap_Kd C/color.png\n")
+        (self.folder / "t.obj").write_text("mtllib t.mtl\n" + corners + "usemtl m_a\n" + face)
+
+        def of_faces(text, folder):
+            """The images of an .obj's faces, in their order."""
+            library = (folder / re.search(r"mtllib (\S+)", text)[1]).read_text()
+            names = re.findall(r"newmtl (\S+)", library)
+            self.assertEqual(len(names), len(set(names)), library)
+            image = dict(re.findall(r"newmtl (\S+)\nKd [^\n]*\nmap_Kd (\S+)", library))
+            return [(folder / image[n]).read_bytes() if n in image else None for n in re.findall(r"usemtl (\S+)", text)]
+
+        def exported(name, *args):
+            self.limber("export", "run", "--format", "obj", "-o", name, "--last", 0, *args)
+            return [of_faces(p.read_text(), self.folder / name) for p in sorted((self.folder / name).glob("*.obj"))]
+        first, second = [None, *(images[i] for i in wanted.values())], [images["C"]]
+        other = {**self.BODY, "name": "other", "embed": "t.obj", "translation": [0.3, 0, 0]}
+        for bodies, args, expected in [([{**self.BODY, "embed": "s.obj"}], [], [first]),
+                                       ([{**self.BODY, "embed": "s.obj"}, other], [], [first + second]),
+                                       ([{**self.BODY, "embed": "s.obj"}, other], ["--each-body"], [first, second])]:
+            with self.subTest(bodies=len(bodies), args=args):
+                path = self.scene("two", base={"limber": 1}, time={"step": 0.01, "end": 0.01}, bodies=bodies)
+                self.limber("run", path, "-q", "-o", "run", "--overwrite")
+                self.assertEqual(exported(f"out{len(bodies)}{len(args)}", *args), expected)
+        self.assertEqual(len(list((self.folder / "out10").glob("*.png"))), 2)  # the same image is written once
 
     def test_another_surface_is_noticed(self):
         write_statue(self.folder)

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import unittest
@@ -243,6 +244,12 @@ class Itself(CommandTest):
             for noise in ["Excludes", "Needs", "REQUIRED", " INT", " FLOAT", "Exit codes", "{"]:
                 self.assertNotIn(noise, text, command)
 
+    def test_commands_to_copy_are_quoted(self):
+        done = self.limber("run", self.scene(base={**BAR, "output": {"every": 30}}), "-o", "my run's")
+        command = next(line for line in done.stdout.splitlines() if "limber export" in line).split("ParaView: limber ")[1]
+        self.limber(*shlex.split(command))
+        self.assertTrue((self.folder / "my run's/vtu").is_dir())
+
     def test_bash_completes(self):
         script = self.folder / "limber.bash"
         script.write_text(self.limber("completion", "bash").stdout)
@@ -261,12 +268,21 @@ class Itself(CommandTest):
         self.assertEqual(completed("mesh", "te"), ["tet"])
         self.assertIn("--spacing", completed("mesh", "tet", "--s"))
         self.assertIn("scenes/hello/bar.json", completed("run", "scenes/he"))
+        for given in [("--format", "v"), ("--format", "=", "v")]:
+            self.assertEqual(completed("export", "run", *given), ["vtu"])
+        for given in [("--format", ""), ("--format", "=")]:
+            self.assertEqual(completed("export", "run", *given), ["obj", "ply", "vtu", "glb", "pc2", "mdd", "npz"])
+        self.assertEqual(completed("export", "run", "--format", "vtu", "--com"), ["--compress"])
+        self.assertEqual(completed("completion", "ba"), ["bash"])
+        self.assertEqual(completed("completion", "z"), ["zsh"])
 
     def test_zsh_has_every_command(self):
         text = self.limber("completion", "zsh").stdout
         self.assertTrue(text.startswith("#compdef limber"))
         for command in ["run", "live", "mesh"]:
             self.assertRegex(text, rf"(?m)^    '{command}:")
+        self.assertRegex(text, r"'--format\[.*\]:TEXT:\(obj ply vtu glb pc2 mdd npz\)'")
+        self.assertIn("'1:TEXT:(bash zsh)'", text)
         if shutil.which("zsh"):
             subprocess.run(["zsh", "-n"], input=text, text=True, check=True)
 

@@ -1,10 +1,11 @@
 // The page of `limber live` in a real browser: a hand pulls with the mouse, and lets go.  node hold.mjs LIMBER SCENE FOLDER
 import { spawn } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { check, finish, open, pixels, start } from "./browser.mjs";
 
 const [limber, scene, folder] = process.argv.slice(2);
+rmSync(`${folder}/hello-live.json`, { force: true }); // of an earlier time: it would not be replaced
 mkdirSync(folder, { recursive: true });
 const child = spawn(limber, ["live", scene, "--no-open", "-o", folder], { stdio: ["ignore", "pipe", "inherit"] });
 const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();

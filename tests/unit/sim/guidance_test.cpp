@@ -1,6 +1,7 @@
 // What a program may do to a simulation between steps.
 #include <limber/limber.hpp>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace limber {
@@ -70,6 +71,54 @@ TEST(Guidance, AFailedStepSaysItsParts) {
     EXPECT_EQ(e.kind(), ErrorKind::kSimulation);
   }
   EXPECT_EQ(hash_state(s.state()), before);
+}
+
+// What was done for the sake of the step is undone with it: events, a cut, another model.
+TEST(Guidance, AFailedStepTakesItsEventsBack) {
+  for (const char* method : {"vanilla", "conjac", "mixed"})
+    for (const bool first_fits : {true, false}) {
+      Simulation s = swinging_bar(), same = swinging_bar();
+      const auto set = [&](Simulation& to, const char* path, const std::string& value) {
+        EventSpec e;
+        e.type = "set";
+        e.time = to.time();
+        e.path = path;
+        e.value = value;
+        to.add_event(e);
+      };
+      for (Simulation* each : {&s, &same}) {
+        set(*each, "/method", fmt::format(R"({{"type": "{}"}})", method));
+        take_steps(*each, 2);
+      }
+      const std::uint64_t before = hash_state(s.state());
+      set(s, "/gravity", "[0, 3, 0]");
+      if (first_fits) set(s, "/bodies/0/material/young", "1e6");
+      set(s, "/method", R"({"type": "cloth"})");  // the scene allows it, the bar does not
+      EXPECT_THROW(s.step(), Error) << method;
+      EXPECT_EQ(hash_state(s.state()), before) << method;
+      EXPECT_EQ(s.scene().method, method);
+      EXPECT_LT(s.scene().gravity.y(), 0);
+      EXPECT_EQ(s.withdraw_events(1), first_fits ? 3u : 2u);
+      take_steps(s, 3);
+      take_steps(same, 3);
+      EXPECT_EQ(hash_state(s.state()), hash_state(same.state())) << method;
+    }
+}
+
+TEST(Guidance, AFailedStepAfterAnEventSaysSoAgain) {
+  Simulation s = swinging_bar();
+  take_steps(s, 2);
+  const std::uint64_t before = hash_state(s.state());
+  EventSpec e;
+  e.type = "set";
+  e.time = s.time();
+  e.path = "/gravity";
+  e.value = "[0, 1e200, 0]";
+  s.add_event(e);
+  for (int k = 0; k < 2; ++k) {
+    EXPECT_THROW(s.step(), StepFailure);
+    EXPECT_EQ(hash_state(s.state()), before);
+  }
 }
 
 }  // namespace
