@@ -58,8 +58,8 @@ class Condensation {
   Condensation(const Model& model, const std::vector<Index>& representatives,
                const std::vector<ModeChoice>& modes, const CholeskyOptions& options, bool together);
 
-  // The modes that condense() begins with, and those that it ended with. Where dynamic and held nodes are
-  // others than the modes are of, it makes new ones.
+  // At the start of a step the modes that condense() begins with, and at its end those that it ended with.
+  // Where dynamic and held nodes are others than the modes are of, it makes new ones.
   bool has_modes() const;
   void recall(const ModeMemory& memory);
   void keep(ModeMemory& memory) const;

@@ -135,6 +135,9 @@ Index Condensation::most_modes() const {
 }
 
 void Condensation::recall(const ModeMemory& memory) {
+  // A factor of the step before would do for a body that has not moved by a bit, but what is solved with it
+  // rounds otherwise than what goes along with a new one, and after a restart there is none.
+  factored_ = false;
   for (std::size_t p = 0; p < parts_.size(); ++p) {
     Part& part = parts_[p];
     if (part.choice.count == 0) continue;
