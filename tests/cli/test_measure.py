@@ -245,6 +245,27 @@ class Measure(CommandTest):
             path = self.scene("bad", base={"limber": 1, "bodies": [{"mesh": MESH}], "probes": [probe]})
             self.assertIn(words, self.limber("check", path, code=2).stderr)
 
+    def test_names_with_commas_quotes_and_line_ends_keep_the_columns_in_place(self):
+        name = 'left, "upper"\nclamp'
+        scene = self.scene(constraints=[{"name": name, "nodes": {"set": "x0"}}],
+                           obstacles=[{"name": "floor, wet", "shape": "plane", "point": [0, -1, 0]}],
+                           probes=[{"name": "tip", "value": "displacement", "nodes": {"set": "x1"}}],
+                           output={"every": 2, "checkpoint_every": 5,
+                                   "fields": ["displacement", "reaction", "contact_force"]})
+        self.limber("run", scene, "-q", "-o", "run", "--steps", 7)
+        self.limber("run", scene, "-q", "-o", "run", "--steps", 9, "--resume")
+        table = rows(self.folder / "run")
+        self.assertEqual(len((self.folder / "run/steps.csv").read_text().splitlines()), 11)
+        self.assertEqual([r["step"] for r in table], [str(k) for k in range(10)])
+        for row in table:
+            self.assertNotIn(None, row)  # more cells than columns
+            self.assertNotIn(None, row.values())
+        columns = ['reaction/left, "upper" clamp/y', "contact_force/floor, wet/y", "probe/tip/y"]
+        held, floor, tip = (float(table[-1][c]) for c in columns)
+        self.assertGreater(held, 0)
+        self.assertEqual(floor, 0)
+        self.assertLess(tip, 0)
+
     def test_a_resumed_run_has_the_same_columns(self):
         scene = {"time": {"step": 0.005, "end": 0.1}, "method": {"type": "implicit"},
                  "bodies": [{"mesh": MESH}], "constraints": [{"name": "root", "nodes": {"set": "z0"}}],
