@@ -344,8 +344,8 @@ constexpr Entry kEntries[] = {
     {.path = "/probes/*/reduce", .type = kEnum, .values = "mean sum min max", .text = "How many values become one, each component by itself. Means over elements go by rest volume, sums over elements are integrals over it. Left out: the sum of forces, the mean of everything else."},
 
     {.path = "/output", .type = kObject, .fallback = "{}", .text = "What is written to the run folder."},
-    {.path = "/output/every", .type = kInteger, .fallback = "1", .range = within(1, 1e9), .aliases = "skip stride", .text = "Record a frame every this many steps."},
-    {.path = "/output/measure_every", .type = kInteger, .fallback = "0", .range = within(0, 1000000000), .text = "Measure energies, momenta, extremes and hash for steps.csv every this many steps; they are empty in the rows between. 0: in every step, with a method that does not move the nodes in every step at frames."},
+    {.path = "/output/every", .type = kInteger, .fallback = "1", .range = within(1, 1e9), .aliases = "skip stride", .text = "Record a frame every this many steps, and one at the end."},
+    {.path = "/output/measure_every", .type = kInteger, .fallback = "0", .range = within(0, 1000000000), .text = "Measure energies, momenta, extremes and hash for steps.csv every this many steps and at the end; they are empty in the rows between. 0: in every step, with a method that does not move the nodes in every step at frames."},
     {.path = "/output/checkpoint_every", .type = kInteger, .fallback = "100", .range = within(1, 1e9), .text = "Write a checkpoint every this many steps."},
     {.path = "/output/vtu", .type = kBoolean, .fallback = "false", .aliases = "paraview vtk", .text = "Write frames/*.vtu and run.pvd for ParaView while the run goes on; limber export --format vtu makes the same from the recording, which is a sixth of the size."},
     {.path = "/output/surface", .type = kBoolean, .fallback = "false", .aliases = "obj ply", .text = "Write the surface of each body as surface/*.ply."},
