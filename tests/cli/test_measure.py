@@ -2,7 +2,10 @@
 
 import json
 import math
+import re
 import unittest
+
+import numpy as np
 
 from common import CommandTest, rows
 
@@ -244,6 +247,31 @@ class Measure(CommandTest):
                              ({"value": "velocity"}, '"name" is missing')):
             path = self.scene("bad", base={"limber": 1, "bodies": [{"mesh": MESH}], "probes": [probe]})
             self.assertIn(words, self.limber("check", path, code=2).stderr)
+
+    def test_exports_have_the_fields_that_the_run_has(self):
+        scene = self.scene(bodies=[{"name": name, "mesh": {"shape": "bar", "size": [0.2, 0.05, 0.05], "nodes": [5, 3, 3]},
+                                    "material": {"density": density, "poisson": 0.3}}
+                                   for name, density in (("a", 1000), ("b", 2000))],
+                           constraints=[{"body": "a", "nodes": {"set": "x0"}}],
+                           output={"every": 4, "vtu": True, "fields": ["displacement", "mass", "material", "force"]})
+        self.limber("run", scene, "-q", "-o", "run", "--steps", 8, "--lossless")
+        self.limber("export", "run", "--format", "vtu", "-o", "again")
+        name = re.compile(r'<DataArray [^>]*Name="([^"]*)"')
+        run, again = (set(name.findall(next(p for p in sorted((self.folder / f).glob("*000008.vtu"))).read_text()))
+                      for f in ("run/frames", "again"))
+        self.assertLessEqual({"mass", "young", "poisson", "density", "body", "force", "pinned"}, again)
+        self.assertEqual(run - again, set())
+        self.limber("export", "run", "--format", "npz", "-o", "run.npz")
+        with np.load(self.folder / "run.npz") as data:
+            self.assertEqual(data["density"].tolist(), [1000 if b == 0 else 2000 for b in data["body"]])
+            self.assertEqual(set(data["body"]), {0, 1})
+            self.assertAlmostEqual(float(data["mass"].sum()), 1.5, places=5)
+            self.assertTrue(np.allclose(data["poisson"], 0.3))
+            self.assertEqual(data["rest"].dtype, np.float64)
+            self.assertTrue(np.array_equal(data["rest"], data["x"][0]))
+        self.limber("export", "run", "--format", "npz", "-o", "some.npz", "--fields", "mass,body")
+        with np.load(self.folder / "some.npz") as data:
+            self.assertTrue({"mass", "body"} <= set(data) and "density" not in data)
 
     def test_names_with_commas_quotes_and_line_ends_keep_the_columns_in_place(self):
         name = 'left, "upper"\nclamp'
