@@ -124,10 +124,20 @@ class Measure(CommandTest):
     def test_what_carries_a_body_on_a_slope_is_its_weight(self):
         # Gravity leans by less than friction can hold: normal force and friction together are the weight.
         gravity = [1.5, -9.5, 0]
-        for name in ("implicit", "vanilla", "conjac"):
+        methods = {
+            "implicit": {"type": "implicit"},
+            "vanilla": {"type": "vanilla"},
+            "conjac": {"type": "conjac"},
+            "rigidify": {"type": "rigidify"},
+            "rigidify-bdf1": {"type": "rigidify", "integrator": "bdf1"},
+            "rigidify-pgs": {"type": "rigidify", "contact": "pgs"},
+            "mixed": {"type": "mixed"},
+            "mixed-full": {"type": "mixed", "space": "full"},
+        }
+        for name, method in methods.items():
             with self.subTest(name):
                 run = self.run_scene({
-                    "time": {"step": 0.005, "end": 1.0}, "method": {"type": name}, "gravity": gravity,
+                    "time": {"step": 0.005, "end": 1.0}, "method": method, "gravity": gravity,
                     "damping": {"mass": 10},
                     "bodies": [{"mesh": {"shape": "box", "size": [0.1, 0.1, 0.1], "nodes": [4, 4, 4]},
                                 "material": {"young": 3e5}}],
