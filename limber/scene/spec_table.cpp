@@ -119,7 +119,7 @@ constexpr Entry kEntries[] = {
     {.path = "/constraints/*/axes", .type = kEnum, .fallback = "\"xyz\"", .values = "xyz x y z xy xz yz", .text = "Which components are held."},
     {.path = "/constraints/*/from", .type = kNumber, .unit = "s", .fallback = "0", .range = at_least(0), .aliases = "start begin", .text = "Held from this time on."},
     {.path = "/constraints/*/until", .type = kNumber, .unit = "s", .range = above(0), .aliases = "end to release", .text = "Released at this time; never when absent."},
-    {.path = "/constraints/*/motion", .type = kArray, .fallback = "[]", .aliases = "keys keyframes script", .text = "Keys of the motion, relative to where the nodes were when the constraint began; empty: pinned."},
+    {.path = "/constraints/*/motion", .type = kArray, .fallback = "[]", .aliases = "keys keyframes script", .text = "Keys of the motion, relative to where the nodes were when the constraint began; empty: pinned. Nodes do not jump: a motion that is away from rest when the constraint begins moves them only by what changes from there on."},
     {.path = "/constraints/*/motion/*", .type = kRef, .ref = "motion-key", .text = "One key."},
     {.path = "/constraints/*/center", .type = kNumbers, .unit = "m", .fallback = "[0, 0, 0]", .aliases = "centre pivot", .text = "Centre of rotation and scaling."},
     {.path = "/constraints/*/interpolation", .type = kEnum, .fallback = "\"smooth\"", .values = "smooth linear", .text = "Between keys: smooth has zero speed at the keys."},

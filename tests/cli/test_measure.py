@@ -258,6 +258,37 @@ class Measure(CommandTest):
             path = self.scene("bad", base={"limber": 1, "bodies": [{"mesh": MESH}], "probes": [probe]})
             self.assertIn(words, self.limber("check", path, code=2).stderr)
 
+    def test_motions_that_begin_away_from_rest_are_told(self):
+        def scene(name, *keys):
+            return {"time": {"step": 0.01, "end": 0.1}, "gravity": [0, 0, 0], "method": {"type": "static"},
+                    "bodies": [{"mesh": MESH, "material": {"young": 1e5, "poisson": 0.3}}],
+                    "constraints": [{"name": "root", "nodes": {"set": "z0"}},
+                                    {"name": name, "nodes": {"set": "z1"}, "center": [0.05, 0.05, SIZE],
+                                     "motion": list(keys)}],
+                    "output": {"fields": ["displacement", "reaction"]}}
+
+        told = {}
+        for name, keys in {
+                "single": [{"t": 0.1, "translation": [0.2, 0, 0]}],
+                "rest": [{"t": 0}, {"t": 0.1, "rotation": [0, 0.2, 0], "translation": [0, 0, 0.01]}],
+                "offset": [{"t": 0, "translation": [0, 3, 0]},
+                           {"t": 0.1, "rotation": [0, 0.2, 0], "translation": [0, 3, 0.01]}]}.items():
+            path = self.scene(name, base={"limber": 1}, **scene(name, *keys))
+            told[name] = self.limber("check", path).stdout
+        line = 'the motion of constraint "{}" is away from rest when it begins'
+        self.assertIn(line.format("single"), told["single"])
+        self.assertIn("it moves nothing", told["single"])
+        self.assertNotIn("away from rest", told["rest"])
+        self.assertIn(line.format("offset"), told["offset"])
+        self.assertNotIn("it moves nothing", told["offset"])
+        # The two others move nodes alike, and the moment is about where the centre is.
+        ends = {}
+        for name in ("rest", "offset"):
+            self.limber("run", f"{name}.json", "-q", "-o", name)
+            ends[name] = rows(self.folder / name)[-1]
+        self.assertGreater(abs(vector(ends["rest"], "moment/rest")[1]), 1e-3)
+        self.close(vector(ends["offset"], "moment/offset"), vector(ends["rest"], "moment/rest"), 1e-5)
+
     def test_exports_have_the_fields_that_the_run_has(self):
         scene = self.scene(bodies=[{"name": name, "mesh": {"shape": "bar", "size": [0.2, 0.05, 0.05], "nodes": [5, 3, 3]},
                                     "material": {"density": density, "poisson": 0.3}}
