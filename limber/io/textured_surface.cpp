@@ -4,6 +4,7 @@
 #include <limber/io/cursor.hpp>
 #include <limber/io/file.hpp>
 #include <limber/io/mesh_io.hpp>
+#include <limber/mesh/polygon.hpp>
 
 #include <fmt/format.h>
 
@@ -112,9 +113,13 @@ std::string image_type(const std::string& bytes) {
 
 std::vector<Tri> corner_triangles(const TexturedSurface& s) {
   std::vector<Tri> out;
-  for (Index f = 0; f < s.faces(); ++f)
-    for (Index c = s.face_begin[at(f)] + 1; c + 1 < s.face_begin[at(f) + 1]; ++c)
-      out.push_back({s.face_begin[at(f)], c, c + 1});
+  std::vector<Vec3> x;
+  for (Index f = 0; f < s.faces(); ++f) {
+    const Index first = s.face_begin[at(f)];
+    x.clear();
+    for (Index c = first; c < s.face_begin[at(f) + 1]; ++c) x.push_back(s.points[at(s.corner_point[at(c)])]);
+    for (const Tri& t : cut_polygon(x)) out.push_back({first + t[0], first + t[1], first + t[2]});
+  }
   return out;
 }
 

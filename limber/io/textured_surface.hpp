@@ -34,7 +34,8 @@ struct TexturedSurface {
   Index faces() const { return static_cast<Index>(face_begin.size()) - 1; }
 };
 
-// Triangles of the faces (fans), as numbers of corners.
+// Triangles of the faces (cut_polygon()), as numbers of corners: of a face with n corners n - 2, face by
+// face.
 std::vector<Tri> corner_triangles(const TexturedSurface& surface);
 
 // "image/png" or "image/jpeg", by the first bytes; empty: neither.
