@@ -71,6 +71,9 @@ int jelly(const JellyOptions& o) {
   const double length = box.size().maxCoeff();
   if (!(length > 0))
     throw Error(ErrorKind::kInput, fmt::format("{}: all its points are at one place", o.surface));
+  // Before anything is wrapped: what has an inside is decided by which way the triangles face.
+  for (const std::string& n : clean_surface(surface)) notices.push_back(n);
+  for (const std::string& n : orient_surface(surface)) notices.push_back(n);
   TetMesh mesh;
   try {
     mesh = wrap_in_tets(surface, o, notices);

@@ -244,6 +244,9 @@ int tet(const MeshArguments& a) {
   try {
     TetMesh mesh;
     if (a.spacing > 0) {
+      for (const std::string& n : clean_surface(input)) notices.push_back(n);
+      for (const std::string& n : orient_surface(input)) notices.push_back(n);
+      if (input.triangles.empty()) throw Error(ErrorKind::kInput, "the surface has no triangles with area");
       StuffOptions stuff;
       stuff.spacing = a.spacing;
       mesh = stuff_isosurface(surface_depth(input), bounding_box(input.nodes), stuff);

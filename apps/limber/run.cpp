@@ -254,7 +254,7 @@ int run(RunOptions o) {
     progress.say("note: " + notice);
     folder.log(notice);
   }
-  Recorder recorder(folder, simulation);
+  Recorder recorder(folder, simulation, target);
   for (const std::string& notice : recorder.notices()) progress.say(notice);
   std::optional<LivePage> page;
   if (o.view) page.emplace(folder.path());

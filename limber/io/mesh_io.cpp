@@ -4,6 +4,7 @@
 #include <limber/io/shape_reader.hpp>
 #include <limber/io/vtu.hpp>
 #include <limber/mesh/check.hpp>
+#include <limber/mesh/polygon.hpp>
 #include <limber/mesh/surface.hpp>
 
 #include <fmt/format.h>
@@ -117,8 +118,13 @@ TriMesh to_surface(const MeshFile& file) {
 namespace io {
 
 std::size_t RawMesh::add_polygon(std::span<const Index> corners) {
-  for (std::size_t k = 1; k + 1 < corners.size(); ++k)
-    triangles.push_back({corners[0], corners[k], corners[k + 1]});
+  // Faces may name nodes that come later; where those are nobody knows yet.
+  const bool known = std::all_of(corners.begin(), corners.end(),
+                                 [&](Index i) { return static_cast<std::size_t>(i) < nodes.size(); });
+  std::vector<Vec3> x(corners.size(), Vec3::Zero());
+  for (std::size_t k = 0; known && k < corners.size(); ++k) x[k] = nodes[at(corners[k])];
+  for (const Tri& t : cut_polygon(x))
+    triangles.push_back({corners[at(t[0])], corners[at(t[1])], corners[at(t[2])]});
   return corners.size() - 2;
 }
 

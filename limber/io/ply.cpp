@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
+#include <string>
+#include <utility>
 
 namespace limber::io {
 namespace {
@@ -152,6 +156,19 @@ class PlyReader {
       for (const Property& p : e.properties) skip(p);
   }
 
+  // The names of the texture coordinates of a vertex; empty: it has none.
+  static std::pair<std::string, std::string> texture_of(const Element& e) {
+    const auto has = [&](const char* name) {
+      return std::any_of(e.properties.begin(), e.properties.end(),
+                         [&](const Property& p) { return !p.list && p.name == name; });
+    };
+    for (const auto& [u, v] : {std::pair("s", "t"), std::pair("texture_u", "texture_v")})
+      if (has(u) && has(v)) return {u, v};
+    // With w they are the components of something else.
+    return has("u") && has("v") && !has("w") ? std::pair<std::string, std::string>("u", "v")
+                                             : std::pair<std::string, std::string>();
+  }
+
   void vertices(const Element& e) {
     int axis_count = 0;
     for (const Property& p : e.properties)
@@ -160,14 +177,25 @@ class PlyReader {
       in_.fail("expected one vertex element with properties x, y and z");
     const std::size_t n = in_.count(e.count, least_bytes(e), "vertices");
     mesh_.nodes.reserve(n);
+    const auto [u, v] = texture_of(e);
+    Field* uv = nullptr;
+    if (!u.empty()) {
+      uv = &mesh_.node_fields["uv"];
+      uv->components = 2;
+      uv->values.reserve(2 * n);
+    }
     for (std::size_t i = 0; i < n; ++i) {
       Vec3 x = Vec3::Zero();
+      std::array<double, 2> texture{};
       for (const Property& p : e.properties) {
         if (!p.list && p.name.size() == 1 && p.name[0] >= 'x' && p.name[0] <= 'z')
           x[p.name[0] - 'x'] = value(p.type, "a vertex coordinate");
+        else if (uv && !p.list && (p.name == u || p.name == v))
+          texture[p.name == v] = value(p.type, "a texture coordinate");
         else
           skip(p);
       }
+      if (uv) uv->values.insert(uv->values.end(), texture.begin(), texture.end());
       mesh_.nodes.push_back(x);
     }
   }

@@ -16,7 +16,7 @@ struct RawMesh {
   std::string format;
   std::vector<std::string> notices;
 
-  // Adds a convex polygon as a fan; returns how many triangles it became.
+  // Adds a polygon as triangles (cut_polygon()); returns how many.
   std::size_t add_polygon(std::span<const Index> corners);
 };
 

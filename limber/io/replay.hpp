@@ -100,6 +100,7 @@ struct ReplayTopology {
   std::vector<float> basis;
   Index functions = 0;
   std::vector<ReplaySurface> surfaces;  // shown in place of their bodies
+  std::vector<double> exact_rest;       // of a lossless recording: rest as the simulation has it, 3n [m]
 
   Index node_count() const { return static_cast<Index>(rest.size() / 3); }
   Index element_count() const { return static_cast<Index>(elements.size()); }

@@ -218,6 +218,10 @@ ReplayTopology ReplayReader::topology(Index i) const {
       t.surfaces.resize(c.bounded(c.get<std::uint32_t>(), 64));
       for (ReplaySurface& s : t.surfaces) s = c.surface(t.elements);
     }
+    if (!c.at_end()) {
+      t.exact_rest = c.doubles();
+      if (t.exact_rest.size() != t.rest.size()) damaged("an exact rest shape with a wrong length");
+    }
     return t;
   });
 }

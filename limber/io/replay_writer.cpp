@@ -113,12 +113,16 @@ void ReplayWriter::add_topology(const ReplayTopology& t) {
   for (const std::string& r : t.regions) put_string(out, r);
   put_fields(out, t.node_fields, n, "node", level_);
   put_fields(out, t.element_fields, t.elements.size(), "element", level_);
-  if (t.functions > 0 || !t.surfaces.empty()) {
+  const bool exact = !t.exact_rest.empty();
+  if (exact && t.exact_rest.size() != 3 * n)
+    throw Error(ErrorKind::kUsage, "recording: the topology's exact rest shape has a wrong length");
+  if (t.functions > 0 || !t.surfaces.empty() || exact) {
     put(out, t.functions);
     put_array(out, Type::kFloat, reinterpret_cast<const char*>(t.basis.data()), t.basis.size(), level_);
   }
-  if (!t.surfaces.empty()) put(out, static_cast<std::uint32_t>(t.surfaces.size()));
+  if (!t.surfaces.empty() || exact) put(out, static_cast<std::uint32_t>(t.surfaces.size()));
   for (const ReplaySurface& s : t.surfaces) put_surface(out, s, level_);
+  if (exact) put_doubles(out, t.exact_rest, level_);
   write_chunk(kTopology, out);
   ++topologies_;
   nodes_ = t.node_count();

@@ -117,10 +117,7 @@ TetMesh tetrahedralize(const TriMesh& input, const TetrahedralizeOptions& option
   TriMesh surface = input;
   for (const std::string& s : clean_surface(surface)) note(s);
   if (surface.triangles.empty()) throw Error(ErrorKind::kInput, "the surface has no triangles with area");
-  if (enclosed_volume(surface) < 0) {
-    for (Tri& t : surface.triangles) std::swap(t[1], t[2]);
-    note("turned the surface, which faced inwards");
-  }
+  for (const std::string& s : orient_surface(surface)) note(s);
 
   // About one node in five is inside when bodies are as thin as scanned creatures are; the search corrects
   // this.

@@ -34,15 +34,16 @@ struct TexturedSurface {
   Index faces() const { return static_cast<Index>(face_begin.size()) - 1; }
 };
 
-// Triangles of the faces (fans), as numbers of corners.
+// Triangles of the faces (cut_polygon()), as numbers of corners: of a face with n corners n - 2, face by
+// face.
 std::vector<Tri> corner_triangles(const TexturedSurface& surface);
 
 // "image/png" or "image/jpeg", by the first bytes; empty: neither.
 std::string image_type(const std::string& bytes);
 
-// OBJ with all that is above; PLY, STL, OFF as plain triangles. Throws Error(kInput) that names the file and
-// line, and Error(kIo). A .mtl file or image that is missing, or no PNG or JPEG, gives a notice and plain
-// colour.
+// OBJ with all that is above; PLY, STL, OFF as triangles, PLY with the texture coordinates of its vertices.
+// Throws Error(kInput) that names the file and line, and Error(kIo). A .mtl file or image that is missing,
+// damaged, or no PNG or JPEG, gives a notice and plain colour.
 TexturedSurface read_textured_surface(const std::string& path, std::vector<std::string>* notices = nullptr);
 // OBJ in memory; .mtl files and images are looked for in `folder`.
 TexturedSurface parse_textured_obj(const std::string& name, std::string_view data, const std::string& folder,

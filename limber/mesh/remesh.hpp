@@ -12,6 +12,11 @@ namespace limber {
 // Returns one line about each kind of change.
 std::vector<std::string> clean_surface(TriMesh& surface);
 
+// Turns triangles so that neighbours agree, and parts so that they face outwards. A part inside another one
+// is turned with that one only: it may be a cavity. Sheets are left as they are but for the neighbours.
+// Returns one line about each kind of change. Vertices in one place must be one (clean_surface()).
+std::vector<std::string> orient_surface(TriMesh& surface);
+
 // What keeps a surface from having an inside: open edges, edges with more than two triangles, neighbours that
 // turn opposite ways, intersections; one line each, with places. Empty when it can be filled with tets.
 std::vector<std::string> surface_defects(const TriMesh& surface);

@@ -1,6 +1,7 @@
 #include <limber/scene/hold_motion.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace limber {
 
@@ -18,6 +19,11 @@ KeyPose hold_pose(const Scene& scene, std::size_t constraint, double t) {
     pose.scale *= of.scale;
   }
   return pose;
+}
+
+KeyPose first_pose(const Scene& scene, std::size_t constraint) {
+  const double from = scene.constraints[constraint].from;
+  return hold_pose(scene, constraint, scene.h * std::ceil(from / scene.h - 1e-6));
 }
 
 bool hold_moves(const Scene& scene, std::size_t constraint) {

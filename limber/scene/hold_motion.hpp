@@ -9,6 +9,8 @@ namespace limber {
 
 // The motion of a constraint at time t, about its `center`.
 KeyPose hold_pose(const Scene& scene, std::size_t constraint, double t);
+// The one at its first step. Nodes stay where they are then and are moved by what changes from there on.
+KeyPose first_pose(const Scene& scene, std::size_t constraint);
 // Whether it has keys, or is carried by something that has.
 bool hold_moves(const Scene& scene, std::size_t constraint);
 

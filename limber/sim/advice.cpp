@@ -1,4 +1,5 @@
 #include <limber/rigid/articulation.hpp>
+#include <limber/scene/hold_motion.hpp>
 #include <limber/sim/advice.hpp>
 #include <limber/sim/method.hpp>
 
@@ -10,6 +11,42 @@
 namespace limber {
 
 constexpr std::size_t kListed = 4;  // free pieces: more are counted only
+
+namespace {
+
+// Of constraints whose keys are away from rest in their first step; empty: of none. Bones may begin in the
+// middle of a motion: their keys are against the bone that carries them.
+std::string motions_that_would_jump(const Scene& scene) {
+  std::string first;
+  std::size_t others = 0;
+  double from = 0;
+  bool moves = false;
+  for (std::size_t c = 0; c < scene.constraints.size(); ++c) {
+    const ConstraintSpec& spec = scene.constraints[c];
+    if (spec.motion.empty() || spec.tail) continue;
+    const KeyPose pose = first_pose(scene, c);
+    if (pose.translation.isZero(0) && pose.scale == 1 && pose.R.isIdentity(1e-12)) continue;
+    if (!first.empty()) {
+      ++others;
+      continue;
+    }
+    first = spec.name.empty() ? fmt::format("constraint {}", c) : fmt::format("constraint \"{}\"", spec.name);
+    from = spec.from;
+    const MotionKey& rest = spec.motion.front();
+    moves = std::any_of(spec.motion.begin(), spec.motion.end(), [&](const MotionKey& key) {
+      return key.translation != rest.translation || key.rotation != rest.rotation || key.scale != rest.scale;
+    });
+  }
+  if (first.empty()) return {};
+  return fmt::format(
+      "the motion of {}{} is away from rest when it begins (t = {:.6g} s), and nodes do not jump there: {}; "
+      "a "
+      "first key at rest ({{\"t\": {:.6g}}}) would move them there by the next one",
+      first, others == 0 ? "" : fmt::format(" (and of {} more)", others), from,
+      moves ? "they are moved by what changes from there on" : "it moves nothing", from);
+}
+
+}  // namespace
 
 std::vector<std::string> advice(const Model& model) {
   std::vector<std::string> out;
@@ -52,6 +89,7 @@ std::vector<std::string> advice(const Model& model) {
           fmt::format("body \"{}\" is {:.3g} m long; if the mesh is not in metres, give \"fit\" or \"scale\"",
                       body.name, size));
   }
+  if (std::string line = motions_that_would_jump(scene); !line.empty()) out.push_back(std::move(line));
   std::vector<std::uint8_t> held(static_cast<std::size_t>(model.nodes()), 0);
   for (const Hold& hold : model.holds)
     for (const Index i : hold.nodes) held[static_cast<std::size_t>(i)] = 1;

@@ -29,6 +29,11 @@ bool wanted(const Scene& scene, const std::string& field) {
   return std::find(fields.begin(), fields.end(), field) != fields.end();
 }
 
+bool lossless(const Scene& scene) {
+  const BoxedOrderedJson& said = scene.resolved;  // none where a program made the scene
+  return said->contains("output") && said["output"].value("lossless", false);
+}
+
 Field field_of(const VecX& v) { return {3, std::vector<double>(v.data(), v.data() + v.size())}; }
 
 // For each element the last set that it belongs to, counted from 1; 0: none.
@@ -288,6 +293,7 @@ ReplayTopology replay_topology(const Simulation& simulation) {
   out.step = simulation.state().step;
   const VecX rest = shown_rest(simulation);
   for (const double x : rest) out.rest.push_back(static_cast<float>(x));
+  if (lossless(simulation.scene())) out.exact_rest.assign(rest.begin(), rest.end());
   out.elements = shown_elements(simulation);
   BoundarySurface surface = boundary_surface(model.mesh.elements);
   out.surface = std::move(surface.triangles);
@@ -311,17 +317,32 @@ ReplayTopology replay_topology(const Simulation& simulation) {
     out.regions.insert(out.regions.end(), method.regions.begin(), method.regions.end());
   else
     for (const auto& set : model.element_sets) out.regions.push_back(set.first);
-  Field young{1, {}}, fibre{3, {}};
+  Field young{1, {}}, poisson{1, {}}, density{1, {}}, fibre{3, {}};
   bool has_fibres = false;
   for (const ElementMaterial& m : model.mesh.material) {
     young.values.push_back(m.young);
+    poisson.values.push_back(m.poisson);
+    density.values.push_back(m.density);
     const bool here = m.fibre != FibreModel::kNone;
     has_fibres |= here;
     for (int k = 0; k < 3; ++k) fibre.values.push_back(here ? m.fibre_direction[k] : 0.0);
   }
-  young.values.resize(out.elements.size(), 0.0);
+  for (Field* field : {&young, &poisson, &density}) field->values.resize(out.elements.size(), 0.0);
   fibre.values.resize(3 * out.elements.size(), 0.0);
-  if (!model.bodies.empty()) out.element_fields.push_back(replay_field("young", young));
+  const Scene& scene = simulation.scene();
+  if (!model.bodies.empty()) {
+    out.element_fields.push_back(replay_field("young", young));
+    if (wanted(scene, "material")) {
+      out.element_fields.push_back(replay_field("poisson", poisson));
+      out.element_fields.push_back(replay_field("density", density));
+    }
+    if (wanted(scene, "mass")) {
+      Field mass{1, {}};
+      for (Index i = 0; i < model.nodes(); ++i) mass.values.push_back(model.mass[3 * i]);
+      mass.values.resize(out.rest.size() / 3, 0.0);
+      out.node_fields.push_back(replay_field("mass", mass));
+    }
+  }
   if (own != method.element.end() || !model.element_sets.empty()) {
     Field region{1, own != method.element.end() ? own->second : regions(model)};
     region.values.resize(out.elements.size(), 0.0);
@@ -410,8 +431,7 @@ ReplayFrame replay_frame(const Simulation& simulation, const FrameFields& fields
         !fields.constant.contains(name))
       out.element_fields.push_back(replay_field(name, field, fields.units));
   out.obstacles = obstacle_poses(simulation, obstacles);
-  const BoxedOrderedJson& said = simulation.scene().resolved;  // none where a program made the scene
-  if (said->contains("output") && said["output"].value("lossless", false)) {
+  if (lossless(simulation.scene())) {
     out.exact_x.assign(fields.x.begin(), fields.x.end());
     const VecX all = joined(state.v, ShownLinks(simulation).v);
     out.exact_v.assign(all.begin(), all.end());

@@ -102,7 +102,9 @@ NodalForces nodal_forces(const Model& model, const State& state, const VecX& bef
   std::vector<Vec3> center(model.holds.size());
   for (std::size_t k = 0; k < model.holds.size(); ++k) {
     const std::size_t c = model.holds[k].constraint;
-    center[k] = scene.constraints[c].center + hold_pose(scene, c, state.t).translation;
+    const KeyPose from = first_pose(scene, c), to = hold_pose(scene, c, state.t);
+    const Mat3 turn = (to.scale / from.scale) * to.R * from.R.transpose();
+    center[k] = scene.constraints[c].center + (to.translation - turn * from.translation);
   }
   const std::vector<Index> owner = hold_of(model, in);
   std::vector<Index> link_of(static_cast<std::size_t>(model.nodes()), -1);

@@ -10,15 +10,34 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace limber {
 namespace {
 
 constexpr std::size_t kCheckpointsKept = 3;
 
-StepTable open_table(const RunFolder& folder) {
+constexpr const char* kOnTheWay = "on_the_way";
+
+// Null where the run does not go on, or has nothing in that place that only an end has.
+nlohmann::json replaced_row(const RunFolder& folder, std::int64_t end) {
+  if (!folder.start() || end <= folder.start()->state.step || !folder.start()->notes->is_object()) return {};
+  nlohmann::json row = folder.start()->notes->value(kOnTheWay, nlohmann::json());
+  const auto pairs = [](const nlohmann::json& list, bool texts) {
+    return list.is_array() && std::all_of(list.begin(), list.end(), [&](const nlohmann::json& p) {
+             return p.is_array() && p.size() == 2 && p[0].is_string() &&
+                    (texts ? p[1].is_string() : p[1].is_number() || p[1].is_null());
+           });
+  };
+  const bool sound = row.is_object() && row.contains("cells") && row.contains("plotted") &&
+                     pairs(row["cells"], true) && pairs(row["plotted"], false);
+  return sound ? row : nlohmann::json();
+}
+
+StepTable open_table(const RunFolder& folder, std::int64_t end) {
   const std::filesystem::path path = folder.file("steps.csv");
-  return folder.start() ? StepTable::resume(path, folder.start()->state.step) : StepTable::create(path);
+  if (!folder.start()) return StepTable::create(path);
+  return StepTable::resume(path, folder.start()->state.step - !replaced_row(folder, end).is_null());
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -27,10 +46,11 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-Recorder::Recorder(RunFolder& folder, const Simulation& simulation)
+Recorder::Recorder(RunFolder& folder, const Simulation& simulation, std::optional<std::int64_t> end)
     : folder_(folder),
       simulation_(simulation),
-      table_(open_table(folder)),
+      end_(end.value_or(simulation.total_steps())),
+      table_(open_table(folder, end_)),
       obstacles_(simulation.model().contact.obstacles) {
   const std::filesystem::path recording = folder.file("replay.lmr");
   if (folder.start()) {
@@ -47,21 +67,39 @@ Recorder::Recorder(RunFolder& folder, const Simulation& simulation)
     if (table_.damaged() > 0)
       notices_.push_back(fmt::format("{}: {} damaged row{} removed", rows, table_.damaged(),
                                      table_.damaged() == 1 ? " was" : "s were"));
-    const auto complete = static_cast<std::size_t>(state.step) + 1;
+    const nlohmann::json replaced = replaced_row(folder, end_);
+    if (end_ <= state.step)
+      *on_the_way_ = notes.is_object() ? notes.value(kOnTheWay, nlohmann::json()) : nullptr;
+    const std::int64_t last = state.step - !replaced.is_null();  // whose row and frame are kept
+    const auto complete = static_cast<std::size_t>(last) + 1;
     if (table_.kept().size() < complete)
-      notices_.push_back(fmt::format("{}: {} rows before step {} are missing", rows,
-                                     complete - table_.kept().size(), state.step));
+      notices_.push_back(
+          fmt::format("{}: {} rows before step {} are missing", rows, complete - table_.kept().size(), last));
     for (const auto& [step, t] : table_.kept()) {
       const std::string name = "frames/" + frame_name(step, ".vtu");
       std::error_code ec;
       if (std::filesystem::exists(folder.file(name), ec)) vtu_frames_.emplace_back(t, name);
     }
     try {
-      replay_ = ReplayWriter::resume(recording, state.step, notes.value("topologies", Index{1}));
-      if (replay_->topologies() > 0) shown_epoch_ = notes.value("shown_epoch", std::int64_t{-1});
+      const Index topologies = notes.value("topologies", Index{1});
+      replay_ = ReplayWriter::resume(recording, last, topologies);
+      if (replay_->topologies() >= std::max(topologies, Index{1}))
+        shown_epoch_ = notes.value("shown_epoch", std::int64_t{-1});
     } catch (const Error& e) {
       if (e.kind() == ErrorKind::kIo && std::filesystem::exists(recording)) throw;
       notices_.push_back(fmt::format("{}; it begins again at step {}", e.what(), state.step));
+    }
+    if (!replaced.is_null()) {
+      folder.clear_frame(state.step);
+      Row row;
+      for (const auto& cell : replaced["cells"]) row.cells.emplace_back(cell[0], cell[1]);
+      row.plotted.step = state.step;
+      row.plotted.t = state.t;
+      for (const auto& value : replaced["plotted"])  // JSON has no NaN
+        row.plotted.values.emplace_back(
+            value[0], value[1].is_null() ? std::numeric_limits<double>::quiet_NaN() : value[1].get<double>());
+      table_.add(row.cells);
+      if (replay_) replay_->add_row(row.plotted);
     }
   }
   if (!replay_) replay_ = ReplayWriter::create(recording, replay_header(simulation, obstacles_));
@@ -79,7 +117,8 @@ void Recorder::begin() {
   StepInput input;
   script_input(simulation_.model(), simulation_.state(), simulation_.scene().h, input);
   MeasuredFields fields(simulation_, input);
-  write_row(nullptr, 0, input, fields);
+  diagnostics_ = simulation_.measured(input.activation);
+  table_.add(row_of(true, nullptr, 0, fields).cells);
   write_frame(input, fields);
   checkpoint();
   write_collection();
@@ -95,8 +134,21 @@ void Recorder::record(const StepReport& report, double seconds) {
     follows_ = std::move(follows);
   for (const auto& [phase, time] : report.phases) timings_.add("step/" + phase, time);
   MeasuredFields fields(simulation_, simulation_.input());
-  write_row(&report, seconds, simulation_.input(), fields);
-  const bool frame = step % scene.output.every == 0;
+  const bool measured = measures(), last = step == end_;
+  bool frame = step % scene.output.every == 0;
+  if (measured || last) diagnostics_ = simulation_.measured(simulation_.input().activation);
+  const Row row = row_of(measured || last, &report, seconds, fields);
+  *on_the_way_ = nullptr;
+  if (last && !(measured && frame)) {
+    const Row usual = measured ? row : row_of(false, &report, seconds, fields);
+    *on_the_way_ = {{"cells", nlohmann::json::array()}, {"plotted", nlohmann::json::array()}};
+    for (const auto& [name, text] : usual.cells) (*on_the_way_)["cells"].push_back({name, text});
+    for (const auto& [name, value] : usual.plotted.values) (*on_the_way_)["plotted"].push_back({name, value});
+    frame = true;
+  }
+  write_row(row);
+  for (const auto& [name, text] : row.cells)
+    if (name == "fallbacks" && !text.empty()) folder_.log(fmt::format("step {}: fallbacks {}", step, text));
   if (frame) write_frame(simulation_.input(), fields);
   timings_.add("record", seconds_since(start));
   if (step % scene.output.checkpoint_every == 0) checkpoint();
@@ -145,10 +197,8 @@ void Recorder::add_measured(bool measured, MeasuredFields& fields, StepTable::Ce
   }
 }
 
-void Recorder::write_row(const StepReport* report, double seconds, const StepInput& input,
-                         MeasuredFields& fields) {
-  const bool measured = measures();
-  if (measured) diagnostics_ = simulation_.measured(input.activation);
+Recorder::Row Recorder::row_of(bool measured, const StepReport* report, double seconds,
+                               MeasuredFields& fields) {
   const Diagnostics& d = diagnostics_;
   const StepReport none;
   const StepReport& r = report ? *report : none;
@@ -165,17 +215,19 @@ void Recorder::write_row(const StepReport* report, double seconds, const StepInp
     fallbacks += fmt::format("{}{}:{}", fallbacks.empty() ? "" : ";", name, count);
   const double step_ms = 1e3 * seconds;
 
-  StepTable::Cells cells{{"step", number(simulation_.steps_done())},
-                         {"t", number(simulation_.time())},
-                         {"dofs", number(r.dofs)},
-                         {"contacts", number(r.contacts)},
-                         {"iterations", number(report ? r.iterations : 0)},
-                         {"residual", number(r.residual)},
-                         {"inverted", number(r.inverted)},
-                         {"analyses", number(r.symbolic_analyses)},
-                         {"E_kin", energy("kinetic", d.kinetic)},
-                         {"E_el", energy("elastic", d.elastic)},
-                         {"E_grav", energy("gravity", d.gravity)}};
+  Row out;
+  StepTable::Cells& cells = out.cells;
+  cells = {{"step", number(simulation_.steps_done())},
+           {"t", number(simulation_.time())},
+           {"dofs", number(r.dofs)},
+           {"contacts", number(r.contacts)},
+           {"iterations", number(report ? r.iterations : 0)},
+           {"residual", number(r.residual)},
+           {"inverted", number(r.inverted)},
+           {"analyses", number(r.symbolic_analyses)},
+           {"E_kin", energy("kinetic", d.kinetic)},
+           {"E_el", energy("elastic", d.elastic)},
+           {"E_grav", energy("gravity", d.gravity)}};
   const bool touches = !simulation_.model().contact.empty();
   if (touches) cells.emplace_back("E_contact", energy("contact", d.contact));
   const auto vector = [&](const char* name, const Vec3& v) {
@@ -192,10 +244,9 @@ void Recorder::write_row(const StepReport* report, double seconds, const StepInp
   cells.emplace_back("hash", measured ? to_hex(hash_state(simulation_.state())) : "");
   cells.emplace_back("step_ms", number(step_ms));
   for (const auto& [name, value] : r.extra) cells.emplace_back(name, number(value));
-  ReplayRow row;
+  ReplayRow& row = out.plotted;
   add_measured(measured, fields, cells, row);
   for (const auto& [phase, time] : r.phases) cells.emplace_back(phase + "_ms", number(1e3 * time));
-  table_.add(cells);
 
   row.step = simulation_.steps_done();
   row.t = simulation_.time();
@@ -215,8 +266,12 @@ void Recorder::write_row(const StepReport* report, double seconds, const StepInp
   int count = 0;
   for (const auto& fallback : r.fallbacks) count += fallback.second;
   row.values.emplace_back("fallbacks", count);
-  if (report) replay_->add_row(row);
-  if (!fallbacks.empty()) folder_.log(fmt::format("step {}: fallbacks {}", row.step, fallbacks));
+  return out;
+}
+
+void Recorder::write_row(const Row& row) {
+  table_.add(row.cells);
+  replay_->add_row(row.plotted);
 }
 
 void Recorder::write_frame(const StepInput& input, MeasuredFields& measured) {
@@ -267,6 +322,7 @@ void Recorder::checkpoint() {
               {"shown_epoch", shown_epoch_}};
   if (!fallbacks_.empty()) c.notes["fallbacks"] = fallbacks_;
   if (!follows_.empty()) c.notes["follows"] = follows_;
+  if (!on_the_way_->is_null()) c.notes[kOnTheWay] = *on_the_way_;
   write_checkpoint(folder_.file("checkpoints") / checkpoint_name(state.step), c);
   const std::vector<CheckpointFile> all = list_checkpoints(folder_.file("checkpoints"));
   std::error_code ec;

@@ -1,6 +1,7 @@
 // Writes what a run leaves behind: rows, frames, the recording, checkpoints.
 #pragma once
 
+#include <limber/io/boxed_json.hpp>
 #include <limber/io/replay.hpp>
 #include <limber/sim/frame.hpp>
 #include <limber/sim/probe.hpp>
@@ -23,8 +24,9 @@ namespace limber {
 class Recorder {
  public:
   // Takes over the folder's files: new ones, or after the checkpoint from which the simulation has been
-  // restored.
-  Recorder(RunFolder& folder, const Simulation& simulation);
+  // restored. `end`: the step after which the run ends, which is measured and recorded whatever
+  // /output/every says; without it that of the scene's end time.
+  Recorder(RunFolder& folder, const Simulation& simulation, std::optional<std::int64_t> end = {});
 
   // Row, frame and checkpoint of the state before the first step; nothing when the run goes on.
   void begin();
@@ -38,7 +40,7 @@ class Recorder {
               const std::function<void(double)>& progress = {});
 
   const Timings& timings() const { return timings_; }
-  const Diagnostics& diagnostics() const { return diagnostics_; }  // of the last recorded state
+  const Diagnostics& diagnostics() const { return diagnostics_; }  // of the last measured state
   // Of all steps of the run so far, those before a restart included: name -> count.
   const std::map<std::string, std::int64_t>& fallbacks() const { return fallbacks_; }
   // What the method follows and what it does not (followed_text()); empty: it does not say.
@@ -49,8 +51,13 @@ class Recorder {
   const std::vector<std::string>& notices() const { return notices_; }
 
  private:
+  struct Row {
+    StepTable::Cells cells;
+    ReplayRow plotted;
+  };
   bool measures() const;  // whether energies and the like are measured in this step
-  void write_row(const StepReport* report, double seconds, const StepInput& input, MeasuredFields& fields);
+  Row row_of(bool measured, const StepReport* report, double seconds, MeasuredFields& fields);
+  void write_row(const Row& row);
   void write_frame(const StepInput& input, MeasuredFields& fields);
   // Sums of forces and probes, as columns and as plotted; empty cells where nothing is measured in this step.
   void add_measured(bool measured, MeasuredFields& fields, StepTable::Cells& cells, ReplayRow& row);
@@ -59,6 +66,10 @@ class Recorder {
   using Clock = std::chrono::steady_clock;
   RunFolder& folder_;
   const Simulation& simulation_;
+  std::int64_t end_;
+  // The present step's row as it would be if the run did not end here, where that is another one or there
+  // would be no frame: what a run that goes on has in its place. Null elsewhere.
+  BoxedJson on_the_way_;
   StepTable table_;
   std::vector<Obstacle> obstacles_;
   std::optional<ReplayWriter> replay_;

@@ -24,8 +24,9 @@ namespace fs = std::filesystem;
 constexpr const char* kFiles[] = {"run.json",    "scene.resolved.json", "log.txt",    "steps.csv",
                                   "run.pvd",     "replay.lmr",          "index.html", "failure.lmc",
                                   "failure.json"};
-constexpr std::pair<const char*, const char*> kFolders[] = {
-    {"frames", ".vtu"}, {"surface", ".ply"}, {"checkpoints", ".lmc"}};
+constexpr std::string_view kCheckpoint = ".lmc";
+constexpr std::pair<const char*, std::string_view> kFolders[] = {
+    {"frames", ".vtu"}, {"surface", ".ply"}, {"checkpoints", kCheckpoint}};
 constexpr const char* kLock = ".lock";
 
 void remove_file(const fs::path& path) {
@@ -228,6 +229,13 @@ void RunFolder::clear() {
   for (const auto& [folder, ending] : kFolders)
     for (const fs::path& file : files_in(path_ / folder))
       if (file.extension() == ending || file.extension() == ".tmp") remove_file(file);
+}
+
+void RunFolder::clear_frame(std::int64_t step) {
+  for (const auto& [folder, ending] : kFolders)
+    if (ending != kCheckpoint)
+      for (const fs::path& file : files_in(path_ / folder))
+        if (file.extension() == ending && step_of(file) == step) remove_file(file);
 }
 
 void RunFolder::clear_after(std::int64_t step) {

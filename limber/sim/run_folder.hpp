@@ -46,6 +46,9 @@ class RunFolder {
   // A line in log.txt, with the time since the start.
   void log(std::string_view line);
 
+  // Removes the files of the frame after this step, of a run that ended there and goes on.
+  void clear_frame(std::int64_t step);
+
  private:
   void lock();
   void find_checkpoint(const RunFolderRequest& request);

@@ -14,19 +14,34 @@
 namespace limber {
 namespace {
 
+// Cells of a line as RFC 4180 has them. A quote that is not closed takes the rest of the line.
 std::vector<std::string> split(std::string_view line) {
-  std::vector<std::string> out;
-  for (std::size_t at = 0; at <= line.size();) {
-    const std::size_t end = std::min(line.find(',', at), line.size());
-    out.emplace_back(line.substr(at, end - at));
-    at = end + 1;
+  std::vector<std::string> out(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"')
+      out.back() += line[++i];
+    else if (c == '"' && (quoted || out.back().empty()))
+      quoted = !quoted;
+    else if (c == ',' && !quoted)
+      out.emplace_back();
+    else
+      out.back() += c;
   }
   return out;
 }
 
+std::string cell_text(const std::string& cell) {
+  if (cell.find_first_of(",\"") == std::string::npos) return cell;
+  std::string out = "\"";
+  for (const char c : cell) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + "\"";
+}
+
 std::string join(const std::vector<std::string>& cells) {
   std::string out;
-  for (std::size_t i = 0; i < cells.size(); ++i) out += (i ? "," : "") + cells[i];
+  for (std::size_t i = 0; i < cells.size(); ++i) out += (i ? "," : "") + cell_text(cells[i]);
   return out + "\n";
 }
 
@@ -36,9 +51,15 @@ bool parse_cell(const std::string& cell, Number& value) {
   return error == std::errc{} && end == cell.data() + cell.size();
 }
 
-bool printable_cell(const std::string& cell) {
-  return std::all_of(cell.begin(), cell.end(),
-                     [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; });
+bool printable(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; }
+
+bool printable_cell(const std::string& cell) { return std::all_of(cell.begin(), cell.end(), printable); }
+
+// Names in a scene are free text, but a row is one line.
+std::string one_line(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !printable(c); }, ' ');
+  return name;
 }
 
 bool is_header(const std::vector<std::string>& cells) {
@@ -171,7 +192,8 @@ void StepTable::write(const std::string& text) {
   }
 }
 
-void StepTable::add(const Cells& cells) {
+void StepTable::add(Cells cells) {
+  for (auto& cell : cells) cell.first = one_line(std::move(cell.first));
   widen(cells);
   std::vector<std::string> row(columns_.size(), "0");
   for (const auto& [column, value] : cells)

@@ -1,5 +1,6 @@
 // steps.csv: one row per step, written as the run goes. A column that appears later (a phase that was not
-// entered before) is added to the whole file, with 0 in the rows before it.
+// entered before) is added to the whole file, with 0 in the rows before it. Names with commas or quotes are
+// quoted (RFC 4180); line ends and other control characters in them become blanks.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ class StepTable {
   ~StepTable();
 
   // Throws Error(kIo); the file then ends with the row before.
-  void add(const Cells& cells);
+  void add(Cells cells);
   void sync();  // forces the rows to the disk
 
   // The steps of the file and their times [s], in order.

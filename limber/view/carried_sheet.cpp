@@ -9,9 +9,11 @@ namespace limber::view {
 CarriedSheet carried_sheet(const TexturedSurface& s) {
   CarriedSheet out;
   std::vector<std::pair<Index, Tri>> all;  // material, corners
-  for (Index f = 0; f < s.faces(); ++f)
-    for (Index c = s.face_begin[at(f)] + 1; c + 1 < s.face_begin[at(f) + 1]; ++c)
-      all.emplace_back(s.face_material[at(f)], Tri{s.face_begin[at(f)], c, c + 1});
+  Index face = 0;
+  for (const Tri& t : corner_triangles(s)) {
+    while (s.face_begin[at(face) + 1] <= t[0]) ++face;
+    all.emplace_back(s.face_material[at(face)], t);
+  }
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (std::size_t k = 0; k < all.size(); ++k) {
     if (k == 0 || all[k].first != all[k - 1].first) out.pieces.push_back({k, k, all[k].first});

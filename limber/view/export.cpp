@@ -32,7 +32,7 @@ bool wanted(const ExportOptions& o, const std::string& field) {
 // Every field that the user named must exist somewhere.
 void check_fields(const ReplayReader& reader, const ExportOptions& o) {
   if (o.fields.empty() || reader.topology_count() == 0) return;
-  std::vector<std::string> known{"displacement"};
+  std::vector<std::string> known{"displacement", "body"};
   const ReplayTopology t = reader.topology(0);
   for (const auto* list : {&t.node_fields, &t.element_fields})
     for (const ReplayField& f : *list) known.push_back(f.name);
@@ -44,6 +44,17 @@ void check_fields(const ReplayReader& reader, const ExportOptions& o) {
   for (const std::string& f : o.fields)
     if (std::find(known.begin(), known.end(), f) == known.end())
       wrong(fmt::format("--fields {}: the recording has no such field; it has {}", f, joined(known)));
+}
+
+// The body of every element of a part, by its place in the recording.
+std::vector<Index> bodies_of(const ReplayTopology& whole, const Part& part) {
+  std::vector<Index> of(static_cast<std::size_t>(whole.element_count()), 0);
+  for (std::size_t b = 0; b < whole.bodies.size(); ++b)
+    std::fill(of.begin() + whole.bodies[b].element_begin, of.begin() + whole.bodies[b].element_end,
+              static_cast<Index>(b));
+  std::vector<Index> out;
+  for (const Index e : part.elements) out.push_back(of[static_cast<std::size_t>(e)]);
+  return out;
 }
 
 // Rows of a field (components numbers each) that belong to `items`.
@@ -134,9 +145,10 @@ void write_ply_fields(const fs::path& path, const Part& part, const ReplayFrame&
   write_file_atomic(path.string(), out);
 }
 
-// `exact`: of a lossless recording, else empty.
+// `exact`: of a lossless recording, else empty. `body`: of every element, or empty.
 void write_volume(const fs::path& path, const Part& part, const ReplayFrame& frame,
-                  const ReplayReader::Exact& exact, const PartFields& fields, bool compress) {
+                  const ReplayReader::Exact& exact, const PartFields& fields, const std::vector<Index>& body,
+                  bool compress) {
   std::vector<double> points, velocity;
   for (Index i : part.nodes)
     for (std::size_t k = 0; k < 3; ++k) {
@@ -154,6 +166,7 @@ void write_volume(const fs::path& path, const Part& part, const ReplayFrame& fra
       grid.point_data.push_back({f.name, f.components, std::span<const float>(f.values)});
   for (const ReplayField& f : fields.element)
     grid.cell_data.push_back({f.name, f.components, std::span<const float>(f.values)});
+  if (!body.empty()) grid.cell_data.push_back({"body", 1, std::span<const Index>(body)});
   const double time[1] = {frame.t};
   grid.field_data.push_back({"TimeValue", 1, std::span<const double>(time)});
   VtuOptions o;
@@ -228,20 +241,36 @@ void write_npz(const ReplayReader& reader, const ExportOptions& o, const fs::pat
     };
     add_fields(node, n);
     add_fields(element, m);
-    out.add("rest" + suffix, {n, 3}, std::span<const float>(part.topology.rest));
+    if (whole.exact_rest.empty()) {
+      out.add("rest" + suffix, {n, 3}, std::span<const float>(part.topology.rest));
+    } else {
+      std::vector<double> rest;
+      for (const Index i : part.nodes)
+        for (std::size_t k = 0; k < 3; ++k)
+          rest.push_back(whole.exact_rest[3 * static_cast<std::size_t>(i) + k]);
+      out.add("rest" + suffix, {n, 3}, std::span<const double>(rest));
+    }
     std::vector<std::int32_t> flat;
     for (const Tet& e : part.topology.elements) flat.insert(flat.end(), e.begin(), e.end());
     out.add("tets" + suffix, {m, 4}, std::span<const std::int32_t>(flat));
     flat.clear();
     for (const Tri& s : part.topology.surface) flat.insert(flat.end(), s.begin(), s.end());
     out.add("surface" + suffix, {part.topology.surface.size(), 3}, std::span<const std::int32_t>(flat));
-    for (const ReplayField& c : part.topology.element_fields)
-      if (wanted(o, c.name)) {
+    const auto add_constants = [&](const std::vector<ReplayField>& list, std::size_t items) {
+      for (const ReplayField& c : list) {
+        if (!wanted(o, c.name)) continue;
         const auto width = static_cast<std::size_t>(c.components);
         out.add(c.name + suffix,
-                width == 1 ? std::vector<std::size_t>{m} : std::vector<std::size_t>{m, width},
+                width == 1 ? std::vector<std::size_t>{items} : std::vector<std::size_t>{items, width},
                 std::span<const float>(c.values));
       }
+    };
+    add_constants(part.topology.node_fields, n);
+    add_constants(part.topology.element_fields, m);
+    if (wanted(o, "body")) {
+      const std::vector<Index> body = bodies_of(whole, part);
+      out.add("body" + suffix, {m}, std::span<const std::int32_t>(body));
+    }
   }
   out.finish();
 }
@@ -284,7 +313,7 @@ std::vector<fs::path> write_sequence(const ReplayReader& reader, const ExportOpt
       write_ply_fields(folder / file, part, frame, fields_of(whole, part, frame, o).node);
     else
       write_volume(folder / file, part, frame, reader.exact(frames[k]), fields_of(whole, part, frame, o),
-                   o.compress);
+                   wanted(o, "body") ? bodies_of(whole, part) : std::vector<Index>(), o.compress);
     series.emplace_back(frame.t, file);
     if (k == 0) written.push_back(folder / file);
     if (o.progress) o.progress(static_cast<Index>(k + 1), static_cast<Index>(frames.size()));

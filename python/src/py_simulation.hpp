@@ -304,7 +304,7 @@ class PySimulation {
     recording->folder.log(
         fmt::format("limber {} ({}), {} threads, {} (Python)", version(), commit(), threads(), scene_->file));
     for (const std::string& line : advice(simulation_->model())) recording->folder.log(line);
-    recording->recorder.emplace(recording->folder, *simulation_);
+    recording->recorder.emplace(recording->folder, *simulation_, target);
     std::vector<std::string> notices = recording->folder.notices();
     for (const std::string& line : recording->recorder->notices()) notices.push_back(line);
     recording->recorder->begin();

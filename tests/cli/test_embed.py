@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import shutil
 import struct
@@ -249,6 +250,28 @@ class Embed(CommandTest):
         self.assertIn("does the surface belong to this mesh?", (self.folder / "far" / "log.txt").read_text())
 
     @unittest.skipUnless(shutil.which("tetgen"), "tetgen is not installed")
+    def test_jelly_is_solid_whichever_way_its_parts_face(self):
+        faces = [(1, 4, 3, 2), (5, 6, 7, 8), (1, 2, 6, 5), (2, 3, 7, 6), (3, 4, 8, 7), (4, 1, 5, 8)]
+        corners = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1)]
+
+        def box(x, turned):
+            lines = [f"v {x + 0.2 * a} {0.2 * b} {0.2 * c}" for a, b, c in corners]
+            for k, face in enumerate(faces):
+                lines.append("f " + " ".join(str(i - 9) for i in (face[::-1] if turned(k) else face)))
+            return "\n".join(lines) + "\n"
+
+        inwards, never, alternate = (lambda k: True), (lambda k: False), (lambda k: k % 2 == 0)
+        for name, text, volume in [("inward", box(0, inwards), 0.008), ("flipped", box(0, alternate), 0.008),
+                                   ("mixed", box(0, never) + box(0.3, inwards), 0.016)]:
+            with self.subTest(name):
+                (self.folder / f"{name}.obj").write_text(text)
+                for environment in ({**os.environ, "PATH": "/nowhere"}, None):  # without and with TetGen
+                    done = self.limber("jelly", f"{name}.obj", "-q", "--vertices", 600, "--seconds", 0.01,
+                                       env=environment)
+                    self.assertIn("turned ", done.stderr)
+                    told = self.limber("mesh", "info", f"jelly/{name}/{name}.msh").stdout
+                    self.assertLess(abs(float(re.search("volume ([0-9.]+)", told)[1]) / volume - 1), 0.03, told)
+
     def test_jelly_makes_all_of_it_in_one_command(self):
         write_statue(self.folder)
         done = self.limber("jelly", "statue.obj", "-q", "--vertices", 200, "--seconds", 0.2)

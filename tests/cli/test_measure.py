@@ -2,7 +2,10 @@
 
 import json
 import math
+import re
 import unittest
+
+import numpy as np
 
 from common import CommandTest, rows
 
@@ -121,10 +124,20 @@ class Measure(CommandTest):
     def test_what_carries_a_body_on_a_slope_is_its_weight(self):
         # Gravity leans by less than friction can hold: normal force and friction together are the weight.
         gravity = [1.5, -9.5, 0]
-        for name in ("implicit", "vanilla", "conjac"):
+        methods = {
+            "implicit": {"type": "implicit"},
+            "vanilla": {"type": "vanilla"},
+            "conjac": {"type": "conjac"},
+            "rigidify": {"type": "rigidify"},
+            "rigidify-bdf1": {"type": "rigidify", "integrator": "bdf1"},
+            "rigidify-pgs": {"type": "rigidify", "contact": "pgs"},
+            "mixed": {"type": "mixed"},
+            "mixed-full": {"type": "mixed", "space": "full"},
+        }
+        for name, method in methods.items():
             with self.subTest(name):
                 run = self.run_scene({
-                    "time": {"step": 0.005, "end": 1.0}, "method": {"type": name}, "gravity": gravity,
+                    "time": {"step": 0.005, "end": 1.0}, "method": method, "gravity": gravity,
                     "damping": {"mass": 10},
                     "bodies": [{"mesh": {"shape": "box", "size": [0.1, 0.1, 0.1], "nodes": [4, 4, 4]},
                                 "material": {"young": 3e5}}],
@@ -244,6 +257,83 @@ class Measure(CommandTest):
                              ({"value": "velocity"}, '"name" is missing')):
             path = self.scene("bad", base={"limber": 1, "bodies": [{"mesh": MESH}], "probes": [probe]})
             self.assertIn(words, self.limber("check", path, code=2).stderr)
+
+    def test_motions_that_begin_away_from_rest_are_told(self):
+        def scene(name, *keys):
+            return {"time": {"step": 0.01, "end": 0.1}, "gravity": [0, 0, 0], "method": {"type": "static"},
+                    "bodies": [{"mesh": MESH, "material": {"young": 1e5, "poisson": 0.3}}],
+                    "constraints": [{"name": "root", "nodes": {"set": "z0"}},
+                                    {"name": name, "nodes": {"set": "z1"}, "center": [0.05, 0.05, SIZE],
+                                     "motion": list(keys)}],
+                    "output": {"fields": ["displacement", "reaction"]}}
+
+        told = {}
+        for name, keys in {
+                "single": [{"t": 0.1, "translation": [0.2, 0, 0]}],
+                "rest": [{"t": 0}, {"t": 0.1, "rotation": [0, 0.2, 0], "translation": [0, 0, 0.01]}],
+                "offset": [{"t": 0, "translation": [0, 3, 0]},
+                           {"t": 0.1, "rotation": [0, 0.2, 0], "translation": [0, 3, 0.01]}]}.items():
+            path = self.scene(name, base={"limber": 1}, **scene(name, *keys))
+            told[name] = self.limber("check", path).stdout
+        line = 'the motion of constraint "{}" is away from rest when it begins'
+        self.assertIn(line.format("single"), told["single"])
+        self.assertIn("it moves nothing", told["single"])
+        self.assertNotIn("away from rest", told["rest"])
+        self.assertIn(line.format("offset"), told["offset"])
+        self.assertNotIn("it moves nothing", told["offset"])
+        # The two others move nodes alike, and the moment is about where the centre is.
+        ends = {}
+        for name in ("rest", "offset"):
+            self.limber("run", f"{name}.json", "-q", "-o", name)
+            ends[name] = rows(self.folder / name)[-1]
+        self.assertGreater(abs(vector(ends["rest"], "moment/rest")[1]), 1e-3)
+        self.close(vector(ends["offset"], "moment/offset"), vector(ends["rest"], "moment/rest"), 1e-5)
+
+    def test_exports_have_the_fields_that_the_run_has(self):
+        scene = self.scene(bodies=[{"name": name, "mesh": {"shape": "bar", "size": [0.2, 0.05, 0.05], "nodes": [5, 3, 3]},
+                                    "material": {"density": density, "poisson": 0.3}}
+                                   for name, density in (("a", 1000), ("b", 2000))],
+                           constraints=[{"body": "a", "nodes": {"set": "x0"}}],
+                           output={"every": 4, "vtu": True, "fields": ["displacement", "mass", "material", "force"]})
+        self.limber("run", scene, "-q", "-o", "run", "--steps", 8, "--lossless")
+        self.limber("export", "run", "--format", "vtu", "-o", "again")
+        name = re.compile(r'<DataArray [^>]*Name="([^"]*)"')
+        run, again = (set(name.findall(next(p for p in sorted((self.folder / f).glob("*000008.vtu"))).read_text()))
+                      for f in ("run/frames", "again"))
+        self.assertLessEqual({"mass", "young", "poisson", "density", "body", "force", "pinned"}, again)
+        self.assertEqual(run - again, set())
+        self.limber("export", "run", "--format", "npz", "-o", "run.npz")
+        with np.load(self.folder / "run.npz") as data:
+            self.assertEqual(data["density"].tolist(), [1000 if b == 0 else 2000 for b in data["body"]])
+            self.assertEqual(set(data["body"]), {0, 1})
+            self.assertAlmostEqual(float(data["mass"].sum()), 1.5, places=5)
+            self.assertTrue(np.allclose(data["poisson"], 0.3))
+            self.assertEqual(data["rest"].dtype, np.float64)
+            self.assertTrue(np.array_equal(data["rest"], data["x"][0]))
+        self.limber("export", "run", "--format", "npz", "-o", "some.npz", "--fields", "mass,body")
+        with np.load(self.folder / "some.npz") as data:
+            self.assertTrue({"mass", "body"} <= set(data) and "density" not in data)
+
+    def test_names_with_commas_quotes_and_line_ends_keep_the_columns_in_place(self):
+        name = 'left, "upper"\nclamp'
+        scene = self.scene(constraints=[{"name": name, "nodes": {"set": "x0"}}],
+                           obstacles=[{"name": "floor, wet", "shape": "plane", "point": [0, -1, 0]}],
+                           probes=[{"name": "tip", "value": "displacement", "nodes": {"set": "x1"}}],
+                           output={"every": 2, "checkpoint_every": 5,
+                                   "fields": ["displacement", "reaction", "contact_force"]})
+        self.limber("run", scene, "-q", "-o", "run", "--steps", 7)
+        self.limber("run", scene, "-q", "-o", "run", "--steps", 9, "--resume")
+        table = rows(self.folder / "run")
+        self.assertEqual(len((self.folder / "run/steps.csv").read_text().splitlines()), 11)
+        self.assertEqual([r["step"] for r in table], [str(k) for k in range(10)])
+        for row in table:
+            self.assertNotIn(None, row)  # more cells than columns
+            self.assertNotIn(None, row.values())
+        columns = ['reaction/left, "upper" clamp/y', "contact_force/floor, wet/y", "probe/tip/y"]
+        held, floor, tip = (float(table[-1][c]) for c in columns)
+        self.assertGreater(held, 0)
+        self.assertEqual(floor, 0)
+        self.assertLess(tip, 0)
 
     def test_a_resumed_run_has_the_same_columns(self):
         scene = {"time": {"step": 0.005, "end": 0.1}, "method": {"type": "implicit"},

@@ -1,5 +1,6 @@
 """A run that was stopped, however it was stopped, ends with the same bits as one that was not."""
 
+import json
 import os
 import random
 import resource
@@ -8,6 +9,8 @@ import signal
 import subprocess
 import time
 import unittest
+
+import numpy as np
 
 from common import BAR, CommandTest, files, manifest, rows, untimed, wait_for
 
@@ -114,6 +117,31 @@ class Resume(CommandTest):
     def test_across_a_cut(self):
         self.whole_and_stopped(CUT, [24, 26, 45])
         self.assertEqual({r["epoch"] for r in rows(self.folder / "parts")}, {"0", "1"})
+
+    def test_the_end_is_measured_and_recorded(self):
+        """Also where it is no multiple of an interval; and a run that goes on has nothing extra there."""
+        output = {"every": 7, "measure_every": 5, "checkpoint_every": 10, "vtu": True, "surface": True}
+        scene = self.scene(output=output)
+        told = json.loads(self.limber("run", scene, "-q", "-o", "run", "--until", 0.034, "--json").stdout)
+        folder = self.folder / "run"
+        last = rows(folder)[-1]
+        self.assertEqual((last["step"], last["hash"]), ("17", told["hash"]))
+        self.assertEqual([float(last["E_kin"]), float(last["E_el"])], [told["kinetic_energy"], told["elastic_energy"]])
+        self.assertEqual(list(files(folder, "frames/*")), [f"{k:06}.vtu" for k in (0, 7, 14, 17)])
+        self.assertEqual((told["frames"], manifest(folder)["frames"]), (4, 4))
+        self.limber("run", scene, "-q", "-o", "run", "--until", 0.034, "--resume")  # nothing to do
+        self.assertEqual((rows(folder)[-1]["hash"], len(files(folder, "frames/*"))), (last["hash"], 4))
+        self.limber("run", scene, "-q", "-o", "run", "--steps", 18, "--resume")
+        self.assertEqual([r["hash"] != "" for r in rows(folder)[15:]], [True, False, False, True])
+        self.assertEqual(list(files(folder, "frames/*")), [f"{k:06}.vtu" for k in (0, 7, 14, 18)])
+        self.assertEqual(len(files(folder, "surface/*")), 4)
+        self.limber("export", "run", "--format", "npz", "-o", "run.npz")
+        with np.load(self.folder / "run.npz") as arrays:
+            self.assertEqual(arrays["step"].tolist(), [0, 7, 14, 18])
+        for base, stops in [(BAR, [1, 10, 11, 37]), (CUT, [24, 26, 45])]:
+            self.whole_and_stopped({**base, "output": output}, stops)
+            shutil.rmtree(self.folder / "parts")
+            shutil.rmtree(self.folder / "whole")
 
     def test_kill_at_random_moments(self):
         for base in (BAR, CUT):

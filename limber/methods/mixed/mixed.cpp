@@ -121,6 +121,11 @@ class FullMixed final : public Stepper {
     return f;
   }
 
+  // Those of the stage that ended the last step; before one there is none.
+  StepForces forces(const Model&, const State& state) const override {
+    return {true, posed_, posed_ ? contact_.forces(state.x - rest_) : std::vector<ContactForce>()};
+  }
+
   std::string misfit(const Model& model, const State& state) const override {
     const MixedMemory* m = memory_of<MixedMemory>(state);
     return m ? memory_misfit(*m, kFullSpace, 0, 3 * model.nodes(), 0, sqp_->points().size(), 0)
@@ -139,6 +144,7 @@ class FullMixed final : public Stepper {
       if (in.fixed[static_cast<std::size_t>(d)]) guess[d] = (*stage.u0)[d] + stage.end * in.fixed_velocity[d];
     if (model.contact.empty()) return;
     contact_.pose(*stage.u0, in.t, guess, in.t + stage.end, stage.c, stage.gamma);
+    posed_ = true;
     problem.potential = &contact_;
   }
 
@@ -147,6 +153,7 @@ class FullMixed final : public Stepper {
   VecX rest_;
   BlockMatrix Hu_;
   NodalContact contact_;
+  bool posed_ = false;  // contact_
   TimeSteps steps_;
   std::optional<Sqp> sqp_;
   PhaseClock clock_;
@@ -249,6 +256,13 @@ class ReducedMixed final : public Stepper {
     return f;
   }
 
+  // Those of the stage that ended the last step, on the samples; before one there is none.
+  StepForces forces(const Model&, const State& state) const override {
+    const MixedMemory* m = memory_of<MixedMemory>(state);
+    if (!posed_ || !m) return {};
+    return {true, true, contact_->forces(m->u)};
+  }
+
   std::string misfit(const Model&, const State& state) const override {
     const MixedMemory* m = memory_of<MixedMemory>(state);
     return m ? memory_misfit(*m, static_cast<std::int64_t>(body_->hash), body_->unknowns(), body_->unknowns(),
@@ -322,6 +336,7 @@ class ReducedMixed final : public Stepper {
     }
     if (contact_->empty()) return;
     contact_->pose(*stage.u0, in.t, guess, in.t + stage.end, stage.c, stage.gamma);
+    posed_ = true;
     problem.potential = &*contact_;
   }
 
@@ -331,6 +346,7 @@ class ReducedMixed final : public Stepper {
   std::optional<ReducedScript> script_;
   std::optional<Sqp> sqp_;
   std::optional<SampleContact> contact_;
+  bool posed_ = false;               // contact_
   double total_mass_ = 0;            // [kg]
   Vec3 rest_moment_ = Vec3::Zero();  // sum of m X [kg m]
   BlockMatrix Hu_, wide_;            // the second of linear modes

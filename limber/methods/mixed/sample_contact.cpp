@@ -120,6 +120,14 @@ void SampleContact::add_wide(const VecX& x, VecX& g, BlockMatrix& A) const {
 
 bool SampleContact::revise(const VecX& u) { return has_changed(contact_.revise_friction(positions(u))); }
 
+std::vector<ContactForce> SampleContact::forces(const VecX& u) const {
+  std::vector<ContactForce> out;
+  if (empty()) return out;
+  contact_.list_forces(positions(u), out);
+  for (ContactForce& f : out) f.node = nodes_[at(f.node)];
+  return out;
+}
+
 Index SampleContact::touching(const VecX& u, double t) const {
   if (empty()) return 0;
   return static_cast<Index>(limber::touching(model_, positions(u), t).size());
@@ -139,5 +147,11 @@ void NodalContact::add(const VecX& u, VecX& g, BlockMatrix& A) const {
 }
 
 bool NodalContact::revise(const VecX& u) { return has_changed(contact_.revise_friction(u + rest_)); }
+
+std::vector<ContactForce> NodalContact::forces(const VecX& u) const {
+  std::vector<ContactForce> out;
+  contact_.list_forces(u + rest_, out);
+  return out;
+}
 
 }  // namespace limber::mixed

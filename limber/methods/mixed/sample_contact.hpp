@@ -23,6 +23,8 @@ class SampleContact final : public Potential {
   double energy(const VecX& u) const override;
   void add(const VecX& u, VecX& g, BlockMatrix& A) const override;
   bool revise(const VecX& u) override;
+  // The forces at u, each on its sample, for output.
+  std::vector<ContactForce> forces(const VecX& u) const;
   // Samples inside an obstacle at time t.
   Index touching(const VecX& u, double t) const;
 
@@ -51,6 +53,7 @@ class NodalContact final : public Potential {
   double energy(const VecX& u) const override;
   void add(const VecX& u, VecX& g, BlockMatrix& A) const override;
   bool revise(const VecX& u) override;
+  std::vector<ContactForce> forces(const VecX& u) const;
 
  private:
   const VecX& rest_;

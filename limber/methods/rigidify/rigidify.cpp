@@ -99,7 +99,9 @@ class Rigidify final : public Stepper {
     }
     {
       auto phase = clock_.phase("contact");
-      contact_.finish(in.h, (state.x - x0) / in.h, impulses, memory, report);
+      const VecX v1 = (state.x - x0) / in.h;
+      contact_.finish(in.h, v1, impulses, memory, report);
+      contact_forces_ = contact_.forces(options_.newton ? 0 : model.scene->damping_stiffness, v1, impulses);
     }
     {
       auto phase = clock_.phase("strain rates");
@@ -117,6 +119,14 @@ class Rigidify final : public Stepper {
     tell(model, report);
     report.phases = clock_.phases();
     return report;
+  }
+
+  // Those of the last step; before one they are springs without friction.
+  StepForces forces(const Model&, const State&) const override {
+    StepForces out;
+    out.contact_known = contact_forces_.has_value();
+    if (contact_forces_) out.contact = *contact_forces_;
+    return out;
   }
 
   MethodFields fields(const Model& model, const State& state) const override {
@@ -611,6 +621,7 @@ class Rigidify final : public Stepper {
   MixedSystem system_;
   std::optional<QuickSolve> quick_;  // none where nothing becomes rigid
   RowContact contact_;
+  std::optional<std::vector<ContactForce>> contact_forces_;
   MixedNewton newton_;
   std::optional<MixedLinks> links_;
   std::vector<Index> sampled_;  // elements, ascending

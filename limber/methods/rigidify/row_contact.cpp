@@ -25,6 +25,7 @@ void with_nodes(const ContactRow& row, Visit&& visit) {
 }
 
 Index node_of_id(std::int64_t id) { return static_cast<Index>(static_cast<std::uint64_t>(id) >> 32); }
+Index obstacle_of_id(std::uint64_t id) { return static_cast<Index>(id & 0xffffffffu); }
 
 }  // namespace
 
@@ -411,6 +412,31 @@ void RowContact::finish(double h, const VecX& v1, const VecX& impulses, Rigidify
       report.warnings.push_back("a node went through a body: a smaller time step or a finer mesh helps");
   }
   if (!settled()) ++report.fallbacks["contacts_unsettled"];
+}
+
+std::vector<ContactForce> RowContact::forces(double damping, const VecX& v1, const VecX& impulses) const {
+  std::vector<ContactForce> out;
+  for (std::size_t c = 0; c < laws_.size(); ++c) {
+    const Law& law = laws_[c];
+    const ContactRow& row = law.row;
+    const Vec3 u = relative(row, v1);
+    Vec3 force = Vec3::Zero();
+    if (options_.pgs && impulses.size() > 0) {
+      const auto k = 3 * static_cast<Eigen::Index>(c);
+      force = (impulses[k] * row.n + impulses[k + 1] * row.t1 + impulses[k + 2] * row.t2) / h_;
+    } else if (options_.newton) {  // as in add_force()
+      const double gap = row.gap + h_ * row.n.dot(u);
+      force = law.force(h_ * u);
+      if (gap > 0) force += law.stiffness * gap * row.n;
+    } else if (!options_.pgs && law.active) {
+      force = law.force(h_ * u) - damping * (law.matrix() * u);
+    }
+    if (force.isZero(0)) continue;
+    const bool obstacle = row.face[0] < 0;
+    out.push_back({row.node, obstacle ? obstacle_of_id(row.id) : -1, force});
+    for (std::size_t k = 0; !obstacle && k < 3; ++k) out.push_back({row.face[k], -1, -row.weight[k] * force});
+  }
+  return out;
 }
 
 }  // namespace limber::rigidify

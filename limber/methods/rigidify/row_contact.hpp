@@ -9,6 +9,7 @@
 #pragma once
 
 #include <limber/contact/body_contact.hpp>
+#include <limber/contact/contact_force.hpp>
 #include <limber/contact/contact_rows.hpp>
 #include <limber/contact/row_springs.hpp>
 #include <limber/methods/rigidify/mixed_system.hpp>
@@ -88,6 +89,9 @@ class RowContact {
   // Ends the step: nodes moved at v1.
   void finish(double h, const VecX& v1, const VecX& impulses, RigidifyMemory& memory,
               StepReport& report) const;
+  // What the step had, for output: forces at its end, or impulses over its length. `damping`: as in
+  // add_stiffness(); none with Newton's method.
+  std::vector<ContactForce> forces(double damping, const VecX& v1, const VecX& impulses) const;
 
  private:
   // In the first revision contacts are dropped and looked for, in the second those that are known may close;

@@ -122,6 +122,63 @@ TEST(Repair, CleansAndNamesDefects) {
   EXPECT_NE(surface_defects(crossing)[0].find("intersects itself"), std::string::npos);
 }
 
+void turn(TriMesh& s, std::size_t begin = 0) {
+  for (std::size_t i = begin; i < s.triangles.size(); ++i) std::swap(s.triangles[i][1], s.triangles[i][2]);
+}
+
+TriMesh cube(double size, const Vec3& corner, bool inward = false) {
+  TriMesh s = surface_mesh(make_box({size, size, size}, {4, 4, 4}));
+  for (Vec3& p : s.nodes) p += corner;
+  if (inward) turn(s);
+  return s;
+}
+
+TEST(Orient, TurnsPartsAndTrianglesOutwards) {
+  TriMesh good = cube(0.2, {0, 0, 0});
+  const std::vector<Tri> before = good.triangles;
+  EXPECT_TRUE(orient_surface(good).empty());
+  EXPECT_EQ(good.triangles, before);
+
+  TriMesh inward = cube(0.2, {3, 0, 0}, true);
+  EXPECT_EQ(orient_surface(inward), std::vector<std::string>{"turned the surface, which faced inwards"});
+  EXPECT_NEAR(enclosed_volume(inward), 0.008, 1e-12);
+
+  TriMesh two = cube(0.2, {0, 0, 0});
+  append(two, cube(0.2, {0.5, 0, 0}, true));
+  EXPECT_EQ(orient_surface(two).size(), 1u);
+  EXPECT_NEAR(enclosed_volume(two), 0.016, 1e-12);
+  EXPECT_NEAR(enclosed_volume(wrap_surface(two, 0.01, true)), 0.016, 0.0005);
+
+  TriMesh alternate = cube(0.2, {0, 0, 0});
+  for (std::size_t i = 0; i < alternate.triangles.size(); i += 3)
+    std::swap(alternate.triangles[i][1], alternate.triangles[i][2]);
+  EXPECT_EQ(orient_surface(alternate).size(), 1u);
+  EXPECT_TRUE(surface_defects(alternate).empty());
+  EXPECT_NEAR(enclosed_volume(alternate), 0.008, 1e-12);
+
+  TriMesh hole = sphere(0.1, 0.01);
+  std::erase_if(hole.triangles, [&](const Tri& t) { return hole.nodes[at(t[0])][2] > 0.09; });
+  turn(hole);
+  EXPECT_EQ(orient_surface(hole).size(), 1u);
+  EXPECT_GT(SurfaceTree(hole.nodes, hole.triangles).winding(Vec3::Zero()), 0.5);
+}
+
+TEST(Orient, LeavesCavitiesAndSheets) {
+  for (const bool inward : {false, true}) {
+    TriMesh hollow = cube(0.2, {0, 0, 0});
+    append(hollow, cube(0.1, {0.05, 0.05, 0.05}, true));
+    if (inward) turn(hollow);
+    EXPECT_EQ(orient_surface(hollow).empty(), !inward);
+    EXPECT_NEAR(enclosed_volume(hollow), 0.007, 1e-12);
+  }
+  TriMesh bowl = sphere(0.1, 0.01);
+  std::erase_if(bowl.triangles, [&](const Tri& t) { return bowl.nodes[at(t[0])][2] > 0; });
+  turn(bowl);
+  const std::vector<Tri> before = bowl.triangles;
+  EXPECT_TRUE(orient_surface(bowl).empty());
+  EXPECT_EQ(bowl.triangles, before);
+}
+
 TEST(Wrap, ClosesHolesAndUnites) {
   // Two balls that overlap, both with a hole: the union's volume is known.
   const double r = 0.1, d = 0.12;

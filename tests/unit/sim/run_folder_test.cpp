@@ -208,6 +208,28 @@ TEST_F(Folder, StepTableWidensAndResumes) {
   EXPECT_TRUE(StepTable::resume(file, 5).kept().empty());
 }
 
+TEST_F(Folder, StepTableQuotesNames) {
+  const fs::path file = root_ / "steps.csv";
+  const std::string head = "step,t,\"reaction/left, \"\"upper\"\"/x\",probe/two lines,a_ms\n";
+  {
+    StepTable table = StepTable::create(file);
+    table.add({{"step", "0"}, {"t", "0"}, {"reaction/left, \"upper\"/x", "1"}, {"probe/two\nlines", "2"}});
+    table.add({{"step", "1"},
+               {"t", "1"},
+               {"reaction/left, \"upper\"/x", "3"},
+               {"probe/two\nlines", "4"},
+               {"a_ms", "5"}});
+  }
+  EXPECT_EQ(read_file(file.string()), head + "0,0,1,2,0\n1,1,3,4,5\n");
+  {
+    StepTable table = StepTable::resume(file, 1);
+    EXPECT_EQ(table.damaged(), 0u);
+    EXPECT_EQ(table.kept().size(), 2u);
+    table.add({{"step", "2"}, {"t", "2"}, {"probe/two\nlines", "7"}, {"reaction/left, \"upper\"/x", "6"}});
+  }
+  EXPECT_EQ(read_file(file.string()), head + "0,0,1,2,0\n1,1,3,4,5\n2,2,6,7,0\n");
+}
+
 TEST_F(Folder, DamagedRowsAreDroppedAndOthersKept) {
   const fs::path file = root_ / "steps.csv";
   const std::string head = "step,t,E_kin,fallbacks,hash\n", hash = "0123456789abcdef";
