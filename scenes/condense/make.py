@@ -222,7 +222,7 @@ if __name__ == "__main__":
     capsule("capsule-small", 0.25, 0.03, {"steps": 30, "max_displacement": [0.5548, 0.0055], "elastic_energy": [64.97, 0.65], "inverted": 0})
     hand("hand-small", 8000, 0.07, {"steps": 24, "elastic_energy": [66.43, 0.66], "inverted": 0})
     # In the step after these 56 a crushed ear snaps, and rounding decides which of two shapes it finds (975 or 1014 J after 66).
-    character("character-small", 9000, 0.1, {"steps": 56, "elastic_energy": [154.5, 0.2], "inverted": 0})
+    character("character-small", 9000, 0.1, {"steps": 50, "elastic_energy": [164.58, 0.2], "inverted": 0})
     hand("hand", 458000, 0.09, {"steps": 12, "elastic_energy": [27.88, 0.28], "inverted": 0}, squeeze=0.14)
     character("character", 123000, 0.15, {"steps": 30, "elastic_energy": [29.25, 0.29], "inverted": 0})
     giant("giant", 611000, 0.048, 24, {"steps": 12, "inverted": 0})
