@@ -143,9 +143,11 @@ class RequestStream final : public httplib::Stream {
       : c_(connection), until_(ServerClock::now() + kServerPatience) {}
 
   bool is_readable() const override { return c_.read < c_.said.size() || c_.known; }
-  bool is_writable() const override {
-    return ready(c_.socket.get(), POLLOUT, ServerClock::now() + kServerPatience);
-  }
+  // The next four have come or gone with versions of the library; they override what is there.
+  bool is_writable() const { return ready(c_.socket.get(), POLLOUT, ServerClock::now() + kServerPatience); }
+  bool wait_readable() const { return is_readable(); }
+  bool wait_writable() const { return is_writable(); }
+  time_t duration() const { return 0; }
   ssize_t read(char* to, size_t size) override {
     if (c_.read == c_.said.size()) {
       c_.said.clear();
@@ -321,7 +323,17 @@ class RequestHandlers final : public httplib::Server {
   bool answer(Connection& c) {
     RequestStream stream(c);
     bool closed = false;
-    return process_request(stream, !c.known, closed, nullptr) && !closed && c.known;
+    return process(*this, stream, !c.known, closed) && !closed && c.known;
+  }
+
+ private:
+  // Debian 12 has version 0.11; from 0.18 on it wants the addresses, too.
+  template <class Self>
+  static bool process(Self& self, httplib::Stream& stream, bool close, bool& closed) {
+    if constexpr (requires { self.process_request(stream, close, closed, nullptr); })
+      return self.process_request(stream, close, closed, nullptr);
+    else
+      return self.process_request(stream, "127.0.0.1", 0, "127.0.0.1", 0, close, closed, nullptr);
   }
 };
 

@@ -40,8 +40,7 @@ std::string motions_that_would_jump(const Scene& scene) {
   if (first.empty()) return {};
   return fmt::format(
       "the motion of {}{} is away from rest when it begins (t = {:.6g} s), and nodes do not jump there: {}; "
-      "a "
-      "first key at rest ({{\"t\": {:.6g}}}) would move them there by the next one",
+      "a first key at rest ({{\"t\": {:.6g}}}) would move them there by the next one",
       first, others == 0 ? "" : fmt::format(" (and of {} more)", others), from,
       moves ? "they are moved by what changes from there on" : "it moves nothing", from);
 }
