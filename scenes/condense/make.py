@@ -224,6 +224,6 @@ if __name__ == "__main__":
     # In the step after these 56 a crushed ear snaps, and rounding decides which of two shapes it finds (975 or 1014 J after 66).
     character("character-small", 9000, 0.1, {"steps": 50, "elastic_energy": [164.58, 0.2], "inverted": 0})
     hand("hand", 458000, 0.09, {"steps": 12, "elastic_energy": [27.88, 0.28], "inverted": 0}, squeeze=0.14)
-    character("character", 123000, 0.15, {"steps": 30, "elastic_energy": [29.25, 0.29], "inverted": 0})
+    character("character", 123000, 0.15, {"steps": 30, "elastic_energy": [28.92, 0.29], "inverted": 0})
     giant("giant", 611000, 0.048, 24, {"steps": 12, "inverted": 0})
     giant("giant-small", 20000, 0.06, 24, {"steps": 86, "elastic_energy": [130.2, 1.3], "inverted": 0}, fingers=False)
