@@ -640,7 +640,7 @@ TEST(Condense, OrderOfTheIntegrators) {
 TEST(Condense, SolversAgree) {
   std::vector<VecX> x;
   std::vector<double> factors;
-  for (const char* solver : {"direct", "pcg", "l-bfgs"}) {
+  for (const char* solver : {"direct", "pcg", "l-bfgs", "jacobi"}) {
     Simulation run(capsule_scene(fmt::format(R"({{"type": "condense", "radius": 0.15, "modes": 11,
       "least_spread": 1e-9, "tolerance_relative": 1e-9, "tolerance_absolute": 1e-8, "solver": "{}"}})",
                                              solver),
@@ -661,6 +661,8 @@ TEST(Condense, SolversAgree) {
   EXPECT_LT(max_distance(x[0], x[2]), 1e-7);
   EXPECT_LT(3 * factors[1], factors[0]);
   EXPECT_LT(2 * factors[2], factors[0]);
+  EXPECT_LT(max_distance(x[0], x[3]), 1e-7);
+  EXPECT_EQ(factors[3], 0);
 }
 
 // A ball dents the flank and goes away again. Nodes that touch are the last ones of the kept factor, and what
@@ -716,9 +718,9 @@ TEST(Condense, KeptFactorsFollowContacts) {
 // kept factor is made again.
 TEST(Condense, SameBitsForThreadsAndAfterARestart) {
   const int before = threads();
-  for (const char* more :
-       {R"("integrator": "bdf1")", R"("solver": "l-bfgs")",
-        R"("solver": "l-bfgs", "basis": "bones", "coupling": 0.1, "integrator": "bdf2")"}) {
+  for (const char* more : {R"("integrator": "bdf1")", R"("solver": "l-bfgs")",
+                           R"("solver": "l-bfgs", "basis": "bones", "coupling": 0.1, "integrator": "bdf2")",
+                           R"("solver": "jacobi", "integrator": "bdf1")"}) {
     const auto scene =
         capsule_scene(fmt::format(R"({{"type": "condense", "radius": 0.15, {}}})", more), kSphere);
     std::vector<std::uint64_t> hashes;

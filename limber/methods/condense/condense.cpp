@@ -602,7 +602,8 @@ class Condense final : public Stepper {
     report.extra["factorizations"] = solved.factorizations;
     report.extra["tail_nodes"] = system_.solver().tail_nodes();
     report.extra["force_evaluations"] = solved.evaluations;
-    if (options_.solver == RegionSolver::kPcg) report.extra["pcg_iterations"] = solved.pcg;
+    if (options_.solver == RegionSolver::kPcg || options_.solver == RegionSolver::kJacobi)
+      report.extra["pcg_iterations"] = solved.pcg;
     if (switches_.full_space > 0) report.fallbacks["full_space"] = switches_.full_space;
     if (switches_.exact_points > 0) report.fallbacks["exact_subspace_energy"] = switches_.exact_points;
     if (switches_.firm_anchors > 0) report.fallbacks["firm_anchor"] = switches_.firm_anchors;

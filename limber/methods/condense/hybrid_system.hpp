@@ -27,6 +27,7 @@
 #include <limber/fem/plan.hpp>
 #include <limber/fem/rounding.hpp>
 #include <limber/linalg/bordered.hpp>
+#include <limber/linalg/pcg.hpp>
 #include <limber/methods/condense/memory.hpp>
 #include <limber/methods/condense/subspace.hpp>
 
@@ -211,6 +212,8 @@ class HybridSystem {
   bool search_along(Run& run, const VecX& d);
   bool direct_direction(Run& run, VecX& d);
   bool pcg_direction(Run& run, VecX& d);
+  bool jacobi_direction(Run& run, VecX& d);
+  Product matrix_product() const;
   End newton(Run& run, int limit);
   End lbfgs(Run& run);
 

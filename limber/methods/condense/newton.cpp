@@ -1,8 +1,9 @@
 // The solver of a step's hybrid energy (Algorithm 1 of the paper, with a line search and with the exact
-// second derivative wherever that is positive definite), in three ways:
+// second derivative wherever that is positive definite), in four ways:
 //
 //   direct   a factor of the bordered matrix in every Newton iteration
 //   pcg      conjugate gradients on that matrix, preconditioned by a factor that is kept
+//   jacobi   conjugate gradients with the blocks of the diagonal, as the paper has it
 //   l-bfgs   the kept factor instead of the matrix, corrected by L-BFGS; a new one where that looks cheaper
 //
 // A kept factor serves as long as the region stays, over steps. Nodes that touch something are eliminated
@@ -14,6 +15,8 @@
 #include <limber/linalg/line_search.hpp>
 #include <limber/linalg/pcg.hpp>
 #include <limber/methods/condense/hybrid_system.hpp>
+
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -33,6 +36,8 @@ constexpr double kLeastHybridRate = 0.05;  // of log |r| per iteration that a ne
 constexpr double kProjected[] = {0, 0.3, 1};
 constexpr double kHybridPcgTolerance = 1e-2;
 constexpr int kHybridPcgLimit = 200;
+constexpr double kJacobiTolerance = 0.05;  // where an iteration is cheap and there are many
+constexpr int kJacobiLimit = 1000;
 
 const char* name_of_failure(double projected) {
   return projected == 0 ? "projected_matrix" : projected < 1 ? "fully_projected_matrix" : "singular_matrix";
@@ -130,7 +135,7 @@ NewtonReport HybridSystem::solve(RegionFactor& record, PhaseClock& clock, const 
   if (!run.converged()) {
     const bool direct = full_nodes() == 0 || options_.solver == RegionSolver::kDirect ||
                         (options_.solver == RegionSolver::kAuto && small_region());
-    if (direct || options_.solver == RegionSolver::kPcg) {
+    if (direct || options_.solver == RegionSolver::kPcg || options_.solver == RegionSolver::kJacobi) {
       end = newton(run, limits.newton > 0 ? limits.newton : options_.max_iterations);
     } else {
       end = lbfgs(run);
@@ -242,12 +247,16 @@ bool HybridSystem::search_along(Run& run, const VecX& d) {
 }
 
 HybridSystem::End HybridSystem::newton(Run& run, int limit) {
+  const bool jacobi = options_.solver == RegionSolver::kJacobi && full_nodes() > 0;
   const bool pcg = options_.solver == RegionSolver::kPcg && full_nodes() > 0;
   if (pcg && !keep_factor(run)) return End::kBroken;
   VecX d;
   for (int i = 0; !run.converged(); ++i, ++run.report.iterations) {
     if (i == limit) return End::kLimit;
-    if (!(pcg ? pcg_direction(run, d) : direct_direction(run, d))) return End::kBroken;
+    const bool found = jacobi ? jacobi_direction(run, d)
+                       : pcg  ? pcg_direction(run, d)
+                              : direct_direction(run, d);
+    if (!found) return End::kBroken;
     if (search_along(run, d))
       run.distrust = false;
     else if (std::exchange(run.distrust, true))
@@ -286,10 +295,68 @@ bool HybridSystem::direct_direction(Run& run, VecX& d) {
   return false;
 }
 
+// The bordered matrix times a vector. Only nodes at the border of the region have rows of C.
+Product HybridSystem::matrix_product() const {
+  std::vector<Index> nodes;
+  if (q_.size() > 0)
+    for (const Coupling& c : border_) nodes.push_back(c.i);
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  MatX C(3 * static_cast<Eigen::Index>(nodes.size()), q_.size());
+  for (std::size_t k = 0; k < nodes.size(); ++k)
+    C.middleRows<3>(3 * static_cast<Eigen::Index>(k)) = matrix_.C.middleRows<3>(3 * nodes[k]);
+  return [this, nodes = std::move(nodes), C = std::move(C), head = VecX(), y = VecX()](const VecX& p,
+                                                                                       VecX& out) mutable {
+    const Eigen::Index nf = xf_.size(), r = q_.size();
+    head = p.head(nf);
+    multiply(matrix_.K, head, y);
+    out.resize(p.size());
+    out.head(nf) = y;
+    if (r == 0) return;
+    const VecX pulled = C * p.tail(r);
+    for (std::size_t k = 0; k < nodes.size(); ++k) node(out, nodes[k]) += node(pulled, static_cast<Index>(k));
+    out.tail(r).noalias() = C.transpose() * gathered(head, nodes) + matrix_.D * p.tail(r);
+  };
+}
+
+// As the paper solves it: each node with its own block, the subspace with its own matrix. No factor, and none
+// to keep: cheaper where inertia makes few iterations do, and where a shape snaps and factors do not last.
+bool HybridSystem::jacobi_direction(Run& run, VecX& d) {
+  const VecX b = -run.gradient();
+  const Eigen::Index nf = xf_.size(), r = q_.size();
+  couple_present(run);
+  for (const double projected : kProjected) {
+    if (run.distrust && projected < 1) continue;
+    {
+      auto phase = run.clock.phase("assemble");
+      assemble(projected);
+      step_cost_ += cost_.assemble;
+    }
+    auto phase = run.clock.phase("solve");
+    const BlockJacobi blocks(matrix_.K);
+    DenseCholesky<Eigen::Dynamic> subspace;
+    if (r == 0 || subspace.factor(matrix_.D)) {
+      const PcgResult result = pcg(
+          matrix_product(), b,
+          [&](VecX& z) {
+            VecX f = z.head(nf);
+            blocks(f);
+            z.head(nf) = f;
+            if (r > 0) z.tail(r) = subspace.solve(VecX(z.tail(r)));
+          },
+          kJacobiTolerance, kJacobiLimit, d);
+      run.report.pcg += result.iterations;
+      step_cost_ += result.iterations * (cost_.multiply + cost_.vectors);
+      if (result.converged) return true;
+    }
+    ++run.report.fallbacks[name_of_failure(projected)];
+  }
+  return d.size() == b.size() && b.dot(d) > 0;
+}
+
 // Conjugate gradients notice where the matrix is not positive definite.
 bool HybridSystem::pcg_direction(Run& run, VecX& d) {
   const VecX b = -run.gradient();
-  const Eigen::Index nf = xf_.size(), r = q_.size();
   for (const bool renewed : {false, true}) {
     for (const double projected : kProjected) {
       if (run.distrust && projected < 1) continue;
@@ -300,18 +367,8 @@ bool HybridSystem::pcg_direction(Run& run, VecX& d) {
       }
       auto phase = run.clock.phase("solve");
       change_contacts(run.report);
-      VecX head, y;
-      const Product product = [&](const VecX& p, VecX& out) {
-        head = p.head(nf);
-        multiply(matrix_.K, head, y);
-        out.resize(p.size());
-        out.head(nf) = y;
-        if (r == 0) return;
-        out.head(nf).noalias() += matrix_.C * p.tail(r);
-        out.tail(r).noalias() = matrix_.C.transpose() * head + matrix_.D * p.tail(r);
-      };
       const PcgResult result = pcg(
-          product, b, [&](VecX& z) { precondition(z); }, kHybridPcgTolerance, kHybridPcgLimit, d);
+          matrix_product(), b, [&](VecX& z) { precondition(z); }, kHybridPcgTolerance, kHybridPcgLimit, d);
       run.report.pcg += result.iterations;
       step_cost_ += result.iterations * (cost_.solve + cost_.multiply);
       if (result.converged) return true;

@@ -39,7 +39,7 @@ constexpr Entry kCondenseEntries[] = {
     {.path = "/method[condense]/full/*/nodes", .type = Type::kRef, .required = true, .ref = "selection", .text = "Which nodes."},
     {.path = "/method[condense]/full/*/from", .type = Type::kNumber, .unit = "s", .fallback = "0", .range = ranges::at_least(0), .text = "From this time on."},
     {.path = "/method[condense]/full/*/until", .type = Type::kNumber, .unit = "s", .range = ranges::above(0), .text = "Until this time; for ever when absent."},
-    {.path = "/method[condense]/solver", .type = Type::kEnum, .fallback = "\"auto\"", .values = "auto direct pcg l-bfgs", .text = "direct: Newton's method with a factor of the region in every iteration; pcg: conjugate gradients on each of these systems, with a factor that is kept; l-bfgs: on a factor that is kept, over steps as long as that pays; auto: direct where the region is so small that its factor costs less than two evaluations of the forces, l-bfgs elsewhere."},
+    {.path = "/method[condense]/solver", .type = Type::kEnum, .fallback = "\"auto\"", .values = "auto direct pcg l-bfgs jacobi", .text = "direct: Newton's method with a factor of the region in every iteration; pcg: conjugate gradients on each of these systems, with a factor that is kept; l-bfgs: on a factor that is kept, over steps as long as that pays; jacobi: conjugate gradients with the blocks of the diagonal, for steps that inertia rules and shapes that snap; auto: direct where the region is so small that its factor costs less than two evaluations of the forces, l-bfgs elsewhere."},
     {.path = "/method[condense]/tolerance_relative", .type = Type::kNumber, .fallback = "1e-6", .range = ranges::inside(0, 1), .text = "Residual, relative to that of the initial guess, at which a solve ends."},
     {.path = "/method[condense]/tolerance_absolute", .type = Type::kNumber, .unit = "N", .fallback = "1e-6", .range = ranges::above(0), .text = "Norm of the residual force at which a solve ends."},
     {.path = "/method[condense]/max_iterations", .type = Type::kInteger, .fallback = "100", .range = ranges::within(1, 100000), .text = "Newton iterations after which a solve counts as failed."},
@@ -122,6 +122,7 @@ condense::CondenseOptions condense::CondenseOptions::read(const nlohmann::json& 
   out.solver = solver == "direct"   ? RegionSolver::kDirect
                : solver == "pcg"    ? RegionSolver::kPcg
                : solver == "l-bfgs" ? RegionSolver::kLbfgs
+               : solver == "jacobi" ? RegionSolver::kJacobi
                                     : RegionSolver::kAuto;
   out.relative = o.at("tolerance_relative");
   out.absolute = o.at("tolerance_absolute");

@@ -21,8 +21,9 @@ struct GivenRegion {
 };
 
 // How a step's equations are solved: by a factor in every Newton iteration; by conjugate gradients with a
-// factor that is kept; by L-BFGS on a factor that is kept; or the cheaper of the first and the last.
-enum class RegionSolver { kAuto, kDirect, kPcg, kLbfgs };
+// factor that is kept; by L-BFGS on a factor that is kept; by conjugate gradients with the blocks of the
+// diagonal; or the cheaper of the first and the third.
+enum class RegionSolver { kAuto, kDirect, kPcg, kLbfgs, kJacobi };
 
 struct CondenseOptions {
   bool dynamics = false;         // inertia instead of equilibrium at every step
